@@ -115,7 +115,7 @@ class _Leaving(Struct, eq=False):
     is_published: bool = True
     masked: bool = True
     turn: asyncio.Event | None = None
-    kept: asyncio.Task[LedgerError | None] | None = None
+    kept: asyncio.Future[LedgerError | None] | None = None
 
 
 class EventBus:
@@ -195,8 +195,9 @@ class EventBus:
             await wait_shielded(kept)
 
     def note(self, event: Event) -> None:
-        """Record it too, without waiting: whatever is announced or recorded next waits for it as well."""
-        self._keep(event, complain=True)
+        """Record it too, without waiting: whatever is announced or recorded next waits for it as well, and is
+        written with it."""
+        self._keep(event, complain=True, may_wait=True)
 
     async def settle(self) -> None:
         """Wait until everything noted so far is recorded, or its failure reported."""
@@ -216,8 +217,8 @@ class EventBus:
         self._tell()
 
     def _keep(
-        self, event: Event, *, urgent: bool = False, complain: bool = False
-    ) -> asyncio.Task[LedgerError | None] | None:
+        self, event: Event, *, urgent: bool = False, complain: bool = False, may_wait: bool = False
+    ) -> asyncio.Future[LedgerError | None] | None:
         """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
         if isinstance(event, PersonInput) and (accounts := self._list_accounts()):
             event = event.name_asker(accounts)
@@ -237,7 +238,9 @@ class EventBus:
                 self._append_in_turn(leaving, before, flushes_later, urgent=urgent, complain=complain)
             )
         elif self._ledger is not None:
-            leaving.kept = asyncio.create_task(self._append(leaving, urgent, complain))
+            leaving.kept = self._append(
+                self._ledger, leaving, urgent=urgent, complain=complain, may_wait=may_wait
+            )
         else:
             leaving.ready = True
         self._tell()
@@ -287,29 +290,52 @@ class EventBus:
         finally:
             if leaving.turn is not None:
                 leaving.turn.set()  # the next runs after this step, in which this one is given to the ledger
-        return await self._append(leaving, urgent, complain)
+        if self._ledger is not None:
+            return await self._append(self._ledger, leaving, urgent=urgent, complain=complain)
+        leaving.ready = True
+        self._tell()
+        return None
 
-    async def _append(self, leaving: _Leaving, urgent: bool, complain: bool) -> LedgerError | None:
-        """The trouble if it could not be written."""
-        trouble: LedgerError | None = None
+    def _append(
+        self, ledger: Ledger, leaving: _Leaving, *, urgent: bool, complain: bool, may_wait: bool = False
+    ) -> asyncio.Future[LedgerError | None]:
+        """Give an event to the ledger; the trouble if it could not be written."""
+        kept: asyncio.Future[LedgerError | None] = asyncio.get_running_loop().create_future()
+
+        def conclude(written: asyncio.Future[None]) -> None:
+            error = asyncio.CancelledError() if written.cancelled() else written.exception()
+            if error is None or isinstance(error, LedgerError):
+                self._note_written(leaving, error, complain=complain)
+            else:
+                self._leaving.remove(leaving)  # what comes after it is not held up
+            if kept.done():
+                return  # whoever waited for it was cancelled
+            if error is None or isinstance(error, LedgerError):
+                kept.set_result(error)
+            else:
+                kept.set_exception(error)
+
+        written: asyncio.Future[None]
         try:
-            if self._ledger is not None:
-                await self._ledger.append(leaving.event, urgent=urgent)
+            written = asyncio.ensure_future(ledger.append(leaving.event, urgent=urgent, may_wait=may_wait))
+        except Exception as error:  # noqa: BLE001 - whoever waits must get it, whatever it is
+            written = asyncio.get_running_loop().create_future()
+            written.set_exception(error)
+        written.add_done_callback(conclude)
+        return kept
+
+    def _note_written(self, leaving: _Leaving, trouble: LedgerError | None, *, complain: bool) -> None:
+        if trouble is None:
             self._reported_trouble = self.trouble = ""
-        except LedgerError as error:
-            trouble = error
-            self.trouble = str(error)
-        except BaseException:
-            self._leaving.remove(leaving)  # what comes after it is not held up
-            raise
-        if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
-            leaving.is_published = False  # the same is reported once
+        else:
+            self.trouble = str(trouble)
+            if leaving.event == ErrorOccurred(message=self.trouble):
+                leaving.is_published = False  # the same is reported once
         leaving.ready = True
         self._tell()
         if complain and trouble is not None and self._reported_trouble != str(trouble):
             self._reported_trouble = str(trouble)
             self.show(ErrorOccurred(message=self._reported_trouble))
-        return trouble
 
     def _tell(self) -> None:
         """Tell of everything before which nothing is on its way."""

@@ -543,6 +543,9 @@ class Approval:
             reply=UNSET if reply is None else reply,
             signatures=(answer.signatures if answer is not None else ()) or UNSET,
         )
+        if label is DecisionLabel.ALLOWED:  # by models alone: the start of the call waits for its record
+            self._state.events.note(decided)
+            return
         elsewhere = answer.account if answer is not None else ""
         await self._state.events.record(decided.name_asker((elsewhere,)) if elsewhere else decided)
 

@@ -500,7 +500,7 @@ class CallRun(DeclaredCall):
         if self.risk is RiskLevel.HIGH and not decision.by_mode:
             digest, reason = (await self.get_packet()).digest, "; ".join(decision.reasons)
             decided = ReviewDecided(context=self.context, digest=digest, decision=label, reason=reason)
-            await self._state.events.record(decided)
+            self._state.events.note(decided)  # the start of the call waits for it
 
     async def _withhold(self, label: DecisionLabel, message: str) -> None:
         self._label = label

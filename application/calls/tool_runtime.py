@@ -377,7 +377,7 @@ class ToolRuntime:
         if kept.trouble is not None:
             await self._events.record(ErrorOccurred(message=kept.trouble))
         if kept.blob_id is not None:
-            await self._events.record(
+            self._events.note(
                 OutputStored(
                     context=call.context, blob_id=kept.blob_id, size_bytes=kept.size_bytes, summary=kept.text
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -149,12 +149,14 @@ class Ledger(Protocol):
     @property
     def session_id(self) -> str: ...
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
-        """Put a durable event on the record; it is there when this returns, also if the process is killed then.
+    def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> Awaitable[None]:
+        """Put a durable event on the record, in the order of the calls; it is there when what is returned ends,
+        also if the process is killed then.
 
-        `urgent`: also if the machine loses its power. Raises LedgerError where that cannot be; the event is
-        then written with the next one that can be, so that none is lost as long as the process lives.
-        Cancelled, it lets the event be written all the same.
+        `urgent`: also if the machine loses its power. `may_wait`: nothing depends on it, so that it may be
+        written some milliseconds later, together with the next one that does not wait. Raises LedgerError where
+        that cannot be; the event is then written with the next one that can be, so that none is lost as long as
+        the process lives. Cancelled, it lets the event be written all the same.
         """
         ...
 

@@ -350,7 +350,7 @@ class Voting:
             decided_by=counted.decided_by,
             spared=feed.spared,
         )
-        await self._events.record(concluded)
+        self._events.note(concluded)  # what follows from it waits for its record
         return concluded
 
     def count(self, ballots: Sequence[Ballot]) -> Tally:
@@ -379,7 +379,7 @@ class Voting:
         return responses[0].usage if responses else Usage()
 
     async def _record(self, packet: ReviewPacket, ballot: Ballot) -> None:
-        await self._events.record(
+        self._events.note(
             VoteCast(
                 context=packet.context,
                 digest=packet.digest,
@@ -415,14 +415,14 @@ class Voting:
     async def _ask(self, reviewer: str, asked: BallotPaper, responses: list[LlmResponse]) -> Ballot:
         async def count(response: LlmResponse) -> None:
             responses.append(response)
-            await self._count_usage(reviewer, response)
+            self._count_usage(reviewer, response)
 
         return await request_ballot(self._gateway, self.policy, reviewer, asked, count=count)
 
-    async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
+    def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
         counted = UsageCounted.of(reviewer, response.usage, self._prices)
         self._spent.append((response.usage, counted.cost_usd))
-        await self._events.record(counted)
+        self._events.note(counted)
 
 
 class _Breaker:

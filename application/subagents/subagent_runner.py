@@ -186,7 +186,7 @@ class LinkedLedger:
         """That of the subagent's session."""
         return self._ledger.session_id
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         """Record the event; where the owner has to know of it, there first. Raises LedgerError."""
         match event:
             case FilesKept() | EffectsObserved() if self.has_own_files:
@@ -200,7 +200,7 @@ class LinkedLedger:
                 await self._owner.announce(event, urgent=urgent)
             case _:
                 pass
-        await self._ledger.append(event, urgent=urgent)
+        await self._ledger.append(event, urgent=urgent, may_wait=may_wait)
 
     async def aclose(self) -> None:
         """Write what waits, and let others write the subagent's session. Raises LedgerError."""

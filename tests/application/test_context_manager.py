@@ -67,7 +67,7 @@ class Ledger:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         self.events.append(event)

@@ -411,7 +411,7 @@ async def test_what_is_being_written_is_shown_while_it_arrives() -> None:
 
 async def test_without_a_record_nobody_is_asked() -> None:
     class FullLedger:
-        async def append(self, event: object, *, urgent: bool = False) -> None:
+        async def append(self, event: object, *, urgent: bool = False, may_wait: bool = False) -> None:
             raise LedgerError("the disk is full")
 
     room = Room(pair())

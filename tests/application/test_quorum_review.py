@@ -19,6 +19,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     CallQueued,
+    CallStarted,
     ModeChanged,
     PlanApproved,
     PlanWithdrawn,
@@ -45,6 +46,7 @@ from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import Answers, ballot
+from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeWriter, RecordingObserver, World
 from tests.support.fake_session import Step
 from tests.support.reviews import a_review
@@ -76,12 +78,13 @@ class Bench:
         person: FakePerson | None = None,
         rounds: int = 1,
         escalate_below: float | None = None,
+        ledger: FakeLedger | None = None,
         **rules: Sequence[str],
     ) -> None:
         if isinstance(votes, str):
             votes = {f"p/{i}": list(LETTERS[letter]) * rounds for i, letter in enumerate(votes)}
         self.world, self.seen, self.person = World(), RecordingObserver(), person or FakePerson()
-        self.events = events = EventBus([self.seen])
+        self.events = events = EventBus([self.seen], ledger=ledger)
         self.review = review = a_review(
             person=self.person, events=events, mode=mode, votes=votes, escalate_below=escalate_below, **rules
         )
@@ -131,6 +134,32 @@ async def test_what_the_quorum_rejects_is_put_to_the_person_who_has_the_last_wor
     assert "the quorum did not approve it: 0 for, 2 against (majority): rejected" in request.reasons
     assert request.dangers == ()
     assert len(bench.person.review_contexts[0].ballots) == 2
+
+
+async def test_only_the_start_of_a_call_that_the_quorum_approves_waits_for_its_record() -> None:
+    bench = Bench("aa", ledger=(ledger := FakeLedger()))
+    await bench.write()
+
+    kept = [type(event) for event in ledger.events]
+    assert [type(event) for event in ledger.waited_for] == [CallStarted]
+    for earlier in (VoteCast, QuorumConcluded, ReviewDecided):
+        assert kept.index(earlier) < kept.index(CallStarted)
+
+
+async def test_the_answer_of_a_person_is_on_record_before_anything_follows_from_it() -> None:
+    bench = Bench("rr", ledger=(ledger := FakeLedger()))
+    await bench.write()
+
+    assert [type(event) for event in ledger.waited_for][-2:] == [ReviewDecided, CallStarted]
+
+
+async def test_what_the_quorum_approves_does_not_run_where_nothing_can_be_recorded() -> None:
+    ledger = FakeLedger()
+    ledger.trouble = "the disk is full"
+    bench = Bench("aa", ledger=ledger)
+
+    assert _fate(await bench.write()) == ("error", "allowed")
+    assert bench.world.cells == {}
 
 
 @pytest.mark.parametrize("votes", ["ee", "se", "ae", "ss", ""])

@@ -53,8 +53,8 @@ class Refusing(FakeLedger):
         self._kind = kind
         self._error = error or LedgerError("the disk is full")
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
-        await super().append(event, urgent=urgent)
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+        await super().append(event, urgent=urgent, may_wait=may_wait)
         if isinstance(event, self._kind):
             raise self._error
 

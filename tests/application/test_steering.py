@@ -154,8 +154,8 @@ async def test_a_request_that_fails_has_carried_it_all_the_same_and_retry_goes_o
 class Full(FakeLedger):
     """Has no room for what steers."""
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
-        await super().append(event, urgent=urgent)
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+        await super().append(event, urgent=urgent, may_wait=may_wait)
         if isinstance(event, MessageAdded) and event.steers:
             raise LedgerError("the disk is full")
 

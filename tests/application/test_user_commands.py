@@ -178,8 +178,8 @@ async def test_one_that_fails_and_one_that_cannot_start_say_so() -> None:
 class Refusing(FakeLedger):
     """Has no room for what begins."""
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
-        await super().append(event, urgent=urgent)
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+        await super().append(event, urgent=urgent, may_wait=may_wait)
         if isinstance(event, UserCommandStarted):
             raise LedgerError("the disk is full")
 

@@ -200,13 +200,13 @@ class SlowLedger(LedgerThat):
         super().__init__(ledger)
         self._asked = asked
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         if isinstance(event, PromptsQueued):
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
                     await self._asked.wait()
             assert not self._asked.is_set(), "asked before what waits was recorded"
-        await super().append(event, urgent=urgent)
+        await super().append(event, urgent=urgent, may_wait=may_wait)
 
 
 def a_command_file(stage: SessionStage) -> None:

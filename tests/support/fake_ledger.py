@@ -22,15 +22,18 @@ class FakeLedger:
         self.session_id = session_id or generate_id()
         self.events: list[Event] = []
         self.urgent: list[Event] = []
+        self.waited_for: list[Event] = []
         self.trouble: str | None = None
         self.closed = False
         self._on_written = on_written
         self._waiting: list[Event] = []
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         if self.closed:
             raise LedgerError("the record is closed")
         self._waiting.append(event)
+        if not may_wait:
+            self.waited_for.append(event)
         if urgent:
             self.urgent.append(event)
         written = asyncio.get_running_loop().create_future()

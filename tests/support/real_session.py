@@ -262,10 +262,10 @@ class LedgerThat:
         """The session's id."""
         return self._ledger.session_id
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
         """Record it."""
         self._before(event)
-        await self._ledger.append(event, urgent=urgent)
+        await self._ledger.append(event, urgent=urgent, may_wait=may_wait)
         self._after(event)
 
     async def aclose(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -42,8 +43,9 @@ class SqlLedger:
     def session_id(self) -> str:
         return self._chain.session_id
 
-    async def append(self, event: Event, *, urgent: bool = False) -> None:
-        """Put a durable event on the record; it is there when this returns, also if the process is killed then.
+    def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> asyncio.Future[None]:
+        """Put a durable event on the record; it is there when the future ends, also if the process is killed
+        then.
 
         `urgent`: also if the machine loses its power. Raises LedgerError where that cannot be; the event is
         then written with the next one that can be. Only an event that has no JSON form, or one beyond 512 MiB,
@@ -51,9 +53,9 @@ class SqlLedger:
         """
         if self._closed:
             raise LedgerError(f"the session {self.session_id} is closed")
-        entry = self._build_entry(event, urgent)
+        entry = self._build_entry(event, urgent, may_wait)
         self._writer.append(entry)
-        await entry.done
+        return entry.done
 
     async def aclose(self) -> None:
         if self._closed:
@@ -64,13 +66,14 @@ class SqlLedger:
         finally:
             self._lock.release()
 
-    def _build_entry(self, event: Event, urgent: bool) -> LedgerEntry:
+    def _build_entry(self, event: Event, urgent: bool, may_wait: bool) -> LedgerEntry:
         return LedgerEntry(
             chain=self._chain,
             at_ms=self._clock(),
             type=event.type,
             encode=partial(_encode, event),
             urgent=urgent,
+            may_wait=may_wait,
         )
 
 

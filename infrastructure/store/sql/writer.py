@@ -41,7 +41,7 @@ class LedgerEntry(Struct, eq=False, kw_only=True):
     is made, ends with its first attempt; whoever waits for it may be cancelled, and it is written all the same.
 
     `encode` is called once, in the thread that writes, for events may be large. What it refuses with a
-    LedgerError is not written.
+    LedgerError is not written. `may_wait`: nobody waits for it, so that it may wait for others.
     """
 
     chain: SessionChain
@@ -49,6 +49,7 @@ class LedgerEntry(Struct, eq=False, kw_only=True):
     type: str
     encode: Callable[[], EncodedEvent]
     urgent: bool
+    may_wait: bool = False
     record: ChainedRecord | None = None
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -66,6 +67,8 @@ class _Stop(Struct, eq=False):
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
+_GATHERING_SECS = 0.005
+"""How long an event that nobody waits for waits for others to come into its transaction."""
 _BEGIN_SECS = 1.0
 """How often a thread that does not begin is looked at."""
 _PAUSE_SECS = 0.05
@@ -75,8 +78,9 @@ _PAUSE_SECS = 0.05
 class Writer:
     """Takes events and other work from any thread, in order.
 
-    Events that come while a transaction is being written go together into the next. Those that cannot be
-    written are kept, and go first as soon as anything can be written again.
+    Events that come while a transaction is being written go together into the next, and those that may wait
+    into that of the next one that may not, unless none comes soon. Those that cannot be written are kept, and
+    go first as soon as anything can be written again.
     """
 
     def __init__(self, engine: SqlEngine) -> None:
@@ -167,10 +171,12 @@ class Writer:
         """Do what comes next, which is noted in `taken` before."""
         taken.append(self._work.get())
         entries: list[LedgerEntry] = []
+        until, may_wait = time.monotonic() + _GATHERING_SECS, True
         while isinstance(work := taken[-1], LedgerEntry):
             entries.append(work)
+            may_wait = may_wait and work.may_wait
             try:
-                taken.append(self._work.get_nowait())
+                taken.append(self._work.get(timeout=max(0.0, until - time.monotonic()) if may_wait else 0.0))
             except Empty:
                 break
         if entries:

@@ -118,6 +118,35 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
     await session.ledger.aclose()
 
 
+async def test_events_that_nobody_waits_for_are_written_with_the_next_that_somebody_does(
+    database, reported, monkeypatch
+):
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    session = begun(database)
+    noted = [session.ledger.append(prompt(number), may_wait=True) for number in range(3)]
+    await session.ledger.append(prompt(3))
+
+    assert all(each.done() for each in noted)
+    assert reported.count("COMMIT") == 1
+    assert [record.event.prompt for record in await database.archive.read(session.session_id)] == list("0123")
+    await session.ledger.aclose()
+
+
+async def test_events_that_nobody_waits_for_are_written_before_the_session_is_closed_or_soon(
+    database, monkeypatch
+):
+    session = begun(database)
+    await session.ledger.append(prompt("alone"), may_wait=True)
+
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    noted = session.ledger.append(prompt("last"), may_wait=True)
+    await session.ledger.aclose()
+
+    assert noted.done()
+    records = await database.archive.read(session.session_id)
+    assert [record.event.prompt for record in records] == ["alone", "last"]
+
+
 async def test_only_an_urgent_event_waits_for_the_disk(database, reported):
     session = begun(database)
     await session.ledger.append(prompt("plain"))

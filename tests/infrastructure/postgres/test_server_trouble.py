@@ -139,7 +139,7 @@ async def test_a_server_that_restarts_in_the_middle_of_a_session_loses_and_doubl
     await session.ledger.append(TurnStarted(prompt="0"))
 
     own_server.stop()
-    waiting = asyncio.create_task(session.ledger.append(TurnStarted(prompt="1")))
+    waiting = asyncio.ensure_future(session.ledger.append(TurnStarted(prompt="1")))
     await asyncio.to_thread(own_server.start)
     await waiting
     own_server.stop()
