@@ -137,9 +137,12 @@ def list_elsewhere(
         )
     for session in (*board.open, *board.ended):
         is_open = session.open_in is not None
+        part = BoardSection.RESTING if is_open else BoardSection.ENDED
+        if session.id in board.at_work:
+            part = BoardSection.RUNNING
         about = describe_session(session, now_ms, is_here=session.cwd == cwd, present="")
         yield BoardRow(
-            part=BoardSection.RUNNING if is_open else BoardSection.ENDED,
+            part=part,
             key=session.id,
             name="session",
             text=session.title,

@@ -244,11 +244,11 @@ def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
 
 
 def describe_waiting(review: WaitingReview) -> Content:
-    """Digest, who asks, session and folder, and why it is asked, in three lines."""
+    """Who asks and where, the session, and why it is asked, in three lines."""
     session = review.session
     asker = review.packet.asked_by or session.model
     lines = (
-        f"{review.short_digest} · {asker} asks in {shorten_home(session.cwd)}",
+        f"{asker} asks in {shorten_home(session.cwd)}",
         f"{session.id} · {session.title or '(no prompt yet)'}",
     )
     return Content("\n").join(
