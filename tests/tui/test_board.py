@@ -20,7 +20,7 @@ from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, hold
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.past_sessions import a_summary, records_of
-from tests.tui.test_subagent_transcript import ID, IN_BACKGROUND
+from tests.tui.test_subagent_transcript import BEGIN, ID, IN_BACKGROUND
 
 HOSTILE = "make \x1b[2Jall [bold]"
 
@@ -88,6 +88,22 @@ async def test_a_session_open_elsewhere_in_which_nothing_runs_is_open_and_does_n
         await stage.shows("session      watch the deploy")
         await stage.shows("process 43")
         assert "runs" not in stage.text()
+
+
+async def test_the_tab_of_a_session_that_another_process_writes_is_read_only(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.in_use = "open in process 43"
+        await open_board(stage)
+        await stage.shows("read-only, here")
+        assert "at rest" not in stage.text()
+
+
+async def test_a_task_is_named_once(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        for event in BEGIN:
+            stage.agent.tell(event)
+        await open_board(stage)
+        await stage.shows("● runs   task         finder: find")
 
 
 async def test_the_mark_in_the_status_bar_counts_what_waits_and_runs_elsewhere(
