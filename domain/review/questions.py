@@ -101,6 +101,19 @@ def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tupl
     return tuple(dict.fromkeys(reason for reason in reasons if reason not in routine_reasons))
 
 
+_GUARD = " (guard "
+
+
+def omit_guard(reason: str) -> str:
+    """A reason without the name of the guard that gave it, which is among the details."""
+    said, mark, name = reason.rpartition(_GUARD)
+    return (
+        said
+        if mark and name.endswith(")") and name[:-1].replace("-", " ").replace(" ", "").isalpha()
+        else reason
+    )
+
+
 _SIGNED, _ELSEWHERE = "signed by ", "in the inbox, by "
 
 

@@ -18,7 +18,7 @@ from quorum.application.inbox import build_request, build_review_context
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.person_question import PersonReply, find_question
-from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, omit_guard
 from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
@@ -258,7 +258,10 @@ def describe_waiting(review: WaitingReview) -> Content:
 
 def _explain(review: WaitingReview) -> Content:
     """Why it is asked: what speaks against the call first, marked as in the review dialog."""
-    dangers = (Content(f"! {make_printable(each, newlines=False)}").stylize(_DANGER) for each in review.dangers)
+    dangers = (
+        Content(f"! {make_printable(omit_guard(each), newlines=False)}").stylize(_DANGER)
+        for each in review.dangers
+    )
     others = (
         Content(make_printable(each, newlines=False)) for each in review.ordered_reasons[len(review.dangers) :]
     )
