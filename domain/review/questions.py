@@ -29,6 +29,7 @@ class DecisionLabel(StrEnum):
 
 
 REJECTED_WITHOUT_REASON = "rejected by the user"
+REJECTED_AND_STOPPED = f"{REJECTED_WITHOUT_REASON}, who stopped the turn"
 """What a call says that the person rejected without a word."""
 
 

@@ -89,7 +89,7 @@ COMMANDS = (
     ),
     Command(
         "stage",
-        "Work in a layer, whose effects you review before your files change; /unstage ends it",
+        "Change your files only once you have reviewed the effects; /unstage ends it",
         "stage",
         waits=True,
     ),
@@ -240,7 +240,7 @@ COMMANDS = (
         waits=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
-    Command("effects", "Review what waits in the layer, and apply it", "show_effects", is_free=True),
+    Command("effects", "Review what waits to be applied to your files", "show_effects", is_free=True),
     Command(
         "board", "What waits for you, what runs and what ended, everywhere", "app.show_board", is_free=True
     ),
