@@ -197,11 +197,14 @@ async def test_the_process_of_a_session_elsewhere_is_asked_to_end_once_that_is_c
         await stage.shows("› ● runs   session      watch the deploy")
         await stage.pilot.press("y", "s", "s", "s")
         await stage.shows("process 43 is asked to end, with 2 sessions in it: y confirms")
+        notice = stage.app.screen.query_one("#notice")
+        assert notice.has_class("-problem")
         assert not archive.ended
         await stage.pilot.press("down", "y")
         assert not archive.ended
         await stage.pilot.press("up", "s", "y")
         await stage.shows("process 43 was asked to end")
+        assert not notice.has_class("-problem"), "what is done is no warning"
         assert archive.ended == ["one"]
 
 

@@ -24,10 +24,10 @@ MODES = (*CYCLED_MODES, STAGED, "auto")
 MODE_MEANINGS = (
     "you review edits and commands",
     "edits in the workspace run; you review commands",
-    "models vote on edits and commands; you review what they do not approve",
-    "edits in the workspace and commands in the sandbox run; you review the rest",
+    "models vote on edits and commands; you review the rest",
+    "edits and sandboxed commands run; you review the rest",
     "nothing is changed",
-    "edits and commands run beside your files, which change once you have reviewed the effects",
+    "your files change once you have reviewed the effects",
     "all runs but what guards, rules and protected paths ask about",
 )
 """What each mode means, in their order."""

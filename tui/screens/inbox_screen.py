@@ -129,7 +129,12 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
     InboxScreen {
         align: center middle;
         #about { height: 3; margin-top: 1; color: $text-muted; }
-        #notice { height: auto; max-height: 3; text-style: bold; color: $text-warning; }
+        #notice {
+            height: auto;
+            max-height: 3;
+            text-style: bold;
+            &.-problem { color: $text-warning; }
+        }
         &.-nothing {
             #inbox { height: auto; }
             LineList, #about { display: none; }
@@ -177,7 +182,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         try:
             rows = await self._inbox.list_waiting()
         except QuorumError as error:
-            self._tell(str(error))
+            self._tell(str(error), is_problem=True)
             return
         if not self._is_there:
             return
@@ -226,9 +231,11 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         """Whether there is still something to draw on: it may be closed while the list is read."""
         return bool(self.query(LineList))
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, is_problem: bool = False) -> None:
         if self._is_there:
-            self.query_one("#notice", Static).update(Content(make_printable(text)))
+            notice = self.query_one("#notice", Static)
+            notice.update(Content(make_printable(text)))
+            notice.set_class(is_problem, "-problem")
 
 
 def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
