@@ -36,6 +36,7 @@ from quorum.domain.sessions.waiting_review import (
     find_decision,
     find_waiting_reviews,
 )
+from quorum.domain.sessions.work import WORK_EVENTS, is_at_work
 from quorum.domain.text.printable import make_printable
 
 _DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
@@ -282,10 +283,12 @@ _ENDED_SHOWN = 20
 
 
 class SessionBoard(Struct, frozen=True, kw_only=True):
-    """Reviews that wait, the longest first; other sessions that a process has; and those that ended last."""
+    """Reviews that wait, the longest first; other sessions that a process has, and the ids of those of them in
+    which something runs; and those that ended last."""
 
     waiting: tuple[WaitingReview, ...] = ()
     open: tuple[SessionSummary, ...] = ()
+    at_work: frozenset[str] = frozenset()
     ended: tuple[SessionSummary, ...] = ()
 
 
@@ -301,9 +304,13 @@ async def read_board(inbox: Inbox, archive: SessionArchive, *, without: Collecti
         for session in select_own_sessions(await archive.list_sessions())
         if session.is_begun and session.id not in without and session.id not in asking
     ]
+    is_open = tuple(session for session in others if session.open_in is not None)
     return SessionBoard(
         waiting=waiting,
-        open=tuple(session for session in others if session.open_in is not None),
+        open=is_open,
+        at_work=frozenset(
+            [session.id for session in is_open if is_at_work(await archive.read(session.id, WORK_EVENTS))]
+        ),
         ended=tuple(session for session in others if session.open_in is None)[:_ENDED_SHOWN],
     )
 

@@ -36,6 +36,7 @@ from quorum.domain.review.person_question import ASK_PERSON, PersonReply, read_q
 from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
     ANY_APPROVAL,
+    REJECTED_AND_STOPPED,
     REJECTED_WITHOUT_REASON,
     Approve,
     ApproveAlways,
@@ -320,10 +321,8 @@ class Approval:
                     message = f"{who}: {reason}" if reason else who
                     return await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                 case RejectAndInterrupt():
-                    message = f"{REJECTED_WITHOUT_REASON}, who stopped the turn"
-                    raise Interrupted(
-                        await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
-                    )
+                    label, message = DecisionLabel.REJECTED, REJECTED_AND_STOPPED
+                    raise Interrupted(await self._withhold_call(packet, label, message, "user_rejected"))
                 case NobodyThere():
                     return await self._withhold_without_person(packet, feed, votes)
 

@@ -174,7 +174,7 @@ class RuleBook:
         more = [
             text
             for rule in learnt.rules
-            for text in (*self._list_examples(rule, subject)[2], *self._sample_files(rule))
+            for text in (*self._list_examples(rule, subject)[2], *self._sample_files(rule, subject))
         ]
         return RuleOffer(
             rules=tuple(rule.text for rule in learnt.rules),
@@ -214,7 +214,7 @@ class RuleBook:
             covers=(
                 *_shorten(newly, _MOST_SHOWN_CALLS, "calls of this session"),
                 *hit,
-                *self._sample_files(rule),
+                *self._sample_files(rule, subject),
             ),
             family=describe_rule(rule),
             must_match=matching,
@@ -363,12 +363,18 @@ class RuleBook:
         missed = tuple(miss for miss in near if not is_covered(miss))
         return matching, missed, tuple(miss for miss in near if miss not in missed)
 
-    def _sample_files(self, rule: Rule) -> tuple[str, ...]:
-        """Some files of the workspace that a rule about paths covers, and how many there are."""
+    def _sample_files(self, rule: Rule, subject: Subject | None = None) -> tuple[str, ...]:
+        """Some files of the workspace that a rule about paths covers, and how many there are; those of the call
+        in question are none of them."""
         if not _is_about_paths(rule) or rule.pattern is None:
             return ()
         roots, listing = self._paths.roots, self._list_files()
-        found = [path for path in listing.paths if matches_path(rule.pattern, path, roots, strict=True)]
+        own = frozenset[str]() if subject is None else subject.read | subject.written
+        found = [
+            path
+            for path in listing.paths
+            if path not in own and matches_path(rule.pattern, path, roots, strict=True)
+        ]
         kind = "files" if listing.complete else f"files among the first {len(listing.paths):,}"
         return _shorten([relate_to_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import UNSET
 
@@ -106,10 +106,9 @@ class Rewind:
 
         One file that fails does not stop the others; RestoreError names those in the end.
         """
-        changes: list[FileChange] = []
         left: dict[str, str] = {}
         failed: dict[str, str] = {}
-        try:
+        async with self._record_restoration(redo=redo) as changes:
             for step in sorted(plan.steps, key=_order):
                 if (why := _explain_skipped_step(step, overwrite)) is not None:
                     left[step.path] = why
@@ -118,24 +117,39 @@ class Rewind:
                     changes.append(await self._give_back(step))
                 except (RestoreError, LedgerError) as error:
                     failed[step.path] = str(error)
-            await self._restorer.sweep([c.path for c in changes if c.kind is ChangeKind.DELETED])
-        finally:
-            if changes:
-                await run_to_end(self._events.record(FilesRestored(changes=tuple(changes), redo=redo)))
         if failed:
             raise RestoreError(_report(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)
 
-    async def restore_file(self, step: RestoreStep) -> None:
-        """Give one file back, also where somebody edited it since; the model reads so with the next prompt.
+    async def restore_together(self, *steps: RestoreStep) -> None:
+        """Give files back in this order, also where somebody edited them since, as one change; the model reads
+        so with the next prompt. After one that fails none is tried.
 
         Raises RestoreError where that cannot be, and LedgerError where it cannot be recorded.
         """
-        if step.trouble is not None:
-            raise RestoreError(step.trouble)
-        restored = await self.restore(RestorePlan(turn=0, steps=(step,)), frozenset({step.path}))
-        if given_back := [change.path for change in restored.changes]:
-            await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back, RestorePlan(turn=0)))
+        if trouble := next((step.trouble for step in steps if step.trouble is not None), None):
+            raise RestoreError(trouble)
+        given_back: list[str] = []
+        try:
+            async with self._record_restoration() as changes:
+                for step in steps:
+                    changes.append(await self._give_back(step))
+                    given_back.append(step.path)
+        finally:
+            if given_back:
+                note = _format_restoration_note(_GIVEN_BACK, given_back, RestorePlan(turn=0))
+                await self._run.queue_note(note)
+
+    @asynccontextmanager
+    async def _record_restoration(self, *, redo: bool = False) -> AsyncIterator[list[FileChange]]:
+        """Record what is added to the changes in the end, however that comes."""
+        changes: list[FileChange] = []
+        try:
+            yield changes
+            await self._restorer.sweep([c.path for c in changes if c.kind is ChangeKind.DELETED])
+        finally:
+            if changes:
+                await run_to_end(self._events.record(FilesRestored(changes=tuple(changes), redo=redo)))
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]

@@ -27,8 +27,9 @@ class SealedFile(Struct, frozen=True, kw_only=True):
 class Seal(Struct, frozen=True, kw_only=True, eq=False):
     """What a tool says a call will touch, measured now.
 
-    `diff` is the full unified diff of a file edit. `executables` are the programs a command names, resolved;
-    `environment` is what the command's environment adds to ours or takes away (None).
+    `diff` is the full unified diff of a file edit. `executables` are the programs a command names, resolved, or
+    what else carries a call out, exactly; `environment` is what the command's environment adds to ours or takes
+    away (None).
     `unsealed` says in words what a seal cannot hold, such as the further effects of a command; `sandbox` what
     keeps them in bounds, or why nothing does, and None for a call that starts no process.
     `folders` are those that a write makes because they are missing, outermost first.

@@ -29,6 +29,7 @@ class DecisionLabel(StrEnum):
 
 
 REJECTED_WITHOUT_REASON = "rejected by the user"
+REJECTED_AND_STOPPED = f"{REJECTED_WITHOUT_REASON}, who stopped the turn"
 """What a call says that the person rejected without a word."""
 
 
@@ -99,6 +100,19 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
 def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tuple[str, ...]:
     """Those of the reasons for a question that speak against this very call, each once."""
     return tuple(dict.fromkeys(reason for reason in reasons if reason not in routine_reasons))
+
+
+_GUARD = " (guard "
+
+
+def omit_guard(reason: str) -> str:
+    """A reason without the name of the guard that gave it, which is among the details."""
+    said, mark, name = reason.rpartition(_GUARD)
+    return (
+        said
+        if mark and name.endswith(")") and name[:-1].replace("-", " ").replace(" ", "").isalpha()
+        else reason
+    )
 
 
 _SIGNED, _ELSEWHERE = "signed by ", "in the inbox, by "

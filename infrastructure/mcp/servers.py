@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
@@ -119,11 +120,18 @@ class ServerTool:
         return add_structure(parts, result.structured_content)
 
     def _seal(self) -> Seal:
+        server, tool = self._tool.server, self._tool
+        says = make_printable(tool.outline.partition("\n")[0].strip(), newlines=False).replace('"', "'")
+        says = says if len(says) <= _LONGEST_SAYING else f"{says[:_LONGEST_SAYING]}…"
+        said = f'; it says of this tool: "{says}"' if says else ""
         return Seal(
             cwd=self._cwd,
-            unsealed=f"what the MCP server {self._tool.server} ({self._target}) does with this is not known "
-            f"beforehand, and no sandbox holds it; its tool {self._tool.name} as it was described, "
-            f"sha256 {self._tool.digest[:16]}",
+            executables=(
+                f"MCP server {server}: {self._target}",
+                f"its tool {tool.name}, as described then (sha256 {tool.digest[:16]})",
+            ),
+            unsealed=f"the MCP server {server}, {_name_place(self._target)}, does this: what it changes is not "
+            f"known beforehand, and no sandbox holds it{said}",
         )
 
     async def _render_part(self, block: ContentBlock, context: ToolExecutionContext) -> str:
@@ -160,6 +168,12 @@ class ServerTool:
         return shown.label
 
 
+def _name_place(target: str) -> str:
+    """Where a server is; of an address that is its machine."""
+    parts = urlsplit(target) if target.startswith(("http://", "https://")) else None
+    return f"at {parts.netloc.rpartition('@')[2]}" if parts is not None else "a program on this machine"
+
+
 def _decode_base64(data: str) -> bytes:
     """Either alphabet, with line ends, without padding, or as a `data:` address. Raises ValueError."""
     if data.startswith("data:"):
@@ -174,6 +188,7 @@ def _make_line(text: str) -> str:
 
 _LONGEST_PROMPT_SECS = 30.0
 _COMPLETION_SECS = 2.0
+_LONGEST_SAYING = 160
 
 
 class _Server(Struct):

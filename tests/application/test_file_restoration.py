@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.access import Access
-from quorum.domain.calls.effects import ChangeKind, FileKind, FileState
+from quorum.domain.calls.effects import ChangeKind, FileKind, FileState, pair_renames
 from quorum.domain.errors import LedgerError, LostConnection, RestoreError, ToolError
 from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
 from quorum.domain.replacing import replace
@@ -593,7 +593,7 @@ async def test_one_file_goes_back_by_itself_and_the_model_is_told(root: Path) ->
     plan = await rig.rewind.plan(turn)
     first = next(step for step in plan.steps if step.path.endswith("/a"))
     forward = await rig.rewind.diff(replace(first, wanted=first.now, now=first.wanted))
-    await rig.rewind.restore_file(first)
+    await rig.rewind.restore_together(first)
 
     assert "-one" in forward
     assert "+mine" in forward
@@ -601,6 +601,34 @@ async def test_one_file_goes_back_by_itself_and_the_model_is_told(root: Path) ->
     assert [change.path for change in rig.restored] == [first.path]
     assert [str(root / "a") in note for note in notes.notes] == [True]
     assert [step.path for step in (await rig.rewind.plan(turn)).steps] == [str(root / "b")]
+
+
+async def test_the_two_names_of_a_renamed_file_go_back_as_one_change(root: Path) -> None:
+    (root / "a").write_text("one\n")
+    rig = RewindRig(root)
+    notes = rig.rewind._run = Notes()
+    turn = await rig.turn(lambda: (root / "a").rename(root / "b"))
+    new, old = sorted((await rig.rewind.plan(turn)).steps, key=lambda step: step.wanted is not None)
+    await rig.rewind.restore_together(old, new)
+
+    assert list(tree(root)) == [b"a"]
+    (event,) = (event for event in rig.observer.events if isinstance(event, FilesRestored))
+    assert [(change.path, was) for change, was in pair_renames(event.changes)] == [(old.path, new.path)]
+    assert len(notes.notes) == 1
+
+
+async def test_where_the_old_name_cannot_come_back_the_new_one_stays(root: Path) -> None:
+    (root / "a").write_text("one\n")
+    rig = RewindRig(root)
+    rig.rewind._run = Notes()
+    turn = await rig.turn(lambda: (root / "a").rename(root / "b"))
+    new, old = sorted((await rig.rewind.plan(turn)).steps, key=lambda step: step.wanted is not None)
+    (root / "a").write_text("mine\n")
+    with pytest.raises(RestoreError, match="changed just now"):
+        await rig.rewind.restore_together(old, new)
+
+    assert ((root / "a").read_text(), (root / "b").read_text()) == ("mine\n", "one\n")
+    assert not rig.observer.of(FilesRestored)
 
 
 async def test_one_file_that_changed_after_it_was_shown_or_is_not_kept_stays_as_it_is(root: Path) -> None:
@@ -612,8 +640,8 @@ async def test_one_file_that_changed_after_it_was_shown_or_is_not_kept_stays_as_
 
     (root / "a").write_text("three\n")
     with pytest.raises(RestoreError, match="changed just now"):
-        await rig.rewind.restore_file(step)
+        await rig.rewind.restore_together(step)
     with pytest.raises(RestoreError, match="it is not kept"):
-        await rig.rewind.restore_file(replace(step, trouble="it is not kept"))
+        await rig.rewind.restore_together(replace(step, trouble="it is not kept"))
 
     assert (root / "a").read_text() == "three\n"

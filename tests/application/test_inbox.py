@@ -12,13 +12,17 @@ from quorum.application.ports.people import ReviewContext, ReviewQuestion
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.cli.inbox.report import encode_review, render_inbox, render_review
 from quorum.domain.calls.execution import Seal
+from quorum.domain.calls.job import JobStatus
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused, LedgerError
 from quorum.domain.events.event import (
     Event,
+    JobEnded,
+    JobStarted,
     ResponseCompleted,
     ReviewDecided,
     ReviewRequested,
+    SessionResumed,
     SessionStarted,
     TurnFinished,
     TurnStarted,
@@ -148,6 +152,31 @@ async def test_the_board_parts_sessions_that_wait_from_those_that_are_open_and_t
     assert [review.session.id for review in board.waiting] == [asking]
     assert board.open == ()
     assert [session.id for session in board.ended] == [ended]
+
+
+async def test_the_board_knows_in_which_of_the_open_sessions_something_runs() -> None:
+    storage = FakeStorage()
+
+    async def open_with(*events: Event) -> str:
+        opened = storage.open_session(NewSession(), cwd="/work")
+        assert opened.ledger is not None
+        started, turn, *_ = up_to_review(a_packet(), opened.session_id)
+        for event in (started, turn, *events):
+            await opened.ledger.append(event)
+        return opened.session_id
+
+    begun = JobStarted(job_id="job-1", context=a_context(), command="make watch")
+    over = JobEnded(job_id="job-1", status=JobStatus.ENDED, exit_code=0, duration_secs=1.0)
+    done = TurnFinished(report=a_report("one"))
+    again = SessionResumed(session_id="one", model="fake/model-1", mode=Mode.ASK, cwd="/work")
+    in_turn = await open_with()
+    in_background = await open_with(begun, done)
+    at_rest = [await open_with(done), await open_with(begun, done, over), await open_with(begun, again)]
+
+    board = await read_board(inbox_of(storage), storage.archive)
+
+    assert {session.id for session in board.open} == {in_turn, in_background, *at_rest}
+    assert board.at_work == {in_turn, in_background}
 
 
 async def test_what_the_model_wrote_before_the_call_is_part_of_the_question() -> None:

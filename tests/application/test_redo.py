@@ -199,7 +199,7 @@ async def test_one_file_undone_by_itself_can_be_redone(
 ) -> None:
     turn = await rig.turn(lambda: (rig.root / "a").write_text("after"))
     (step,) = (await rig.rewind.plan(turn)).steps
-    await rig.rewind.restore_file(step)
+    await rig.rewind.restore_together(step)
 
     await redo(rig)
 

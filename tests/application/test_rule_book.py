@@ -234,6 +234,14 @@ def test_a_preview_of_a_path_rule_shows_files_that_it_covers_and_how_many() -> N
     assert cut.covers[-1] == "… and 4 more files among the first 9"
 
 
+def test_the_file_of_the_call_is_none_of_those_that_the_rule_would_also_allow() -> None:
+    book = _book(files=("/w/src/a.py", "/w/src/b.py"))
+
+    assert book.preview("write_file(src/a.py)", _write("/w/src/a.py")).covers == ()
+    assert book.preview("write_file(src/**)", _write("/w/src/a.py")).covers == ("src/b.py",)
+    assert book.preview_rule("write_file(src/a.py)", Answer.ALLOW).covers == ("src/a.py",)
+
+
 @pytest.mark.parametrize("text", ["run_command(npm test *)", "run_command(npm test)"])
 def test_the_examples_are_the_call_and_near_misses_of_it(text: str) -> None:
     preview = _book().preview(text, _command("npm test"))

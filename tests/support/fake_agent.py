@@ -620,11 +620,11 @@ class FakeAgent:
         """The diff of that path among `diffs`."""
         return self.diffs.get(step.path, "")
 
-    async def restore_file(self, step: RestoreStep) -> None:
+    async def restore_together(self, *steps: RestoreStep) -> None:
         """Take note."""
         if self.rewind_fails is not None:
             raise self.rewind_fails
-        self.restored.append(step.path)
+        self.restored += [step.path for step in steps]
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]

@@ -8,7 +8,7 @@ import pytest
 
 from quorum.domain.calls.job import JobStatus
 from quorum.domain.errors import SessionInUse
-from quorum.domain.events.event import JobEnded, JobStarted
+from quorum.domain.events.event import JobEnded, JobStarted, TurnStarted
 from quorum.domain.sessions.session_summary import NamedSession
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.tui.app.app import QuorumApp
@@ -19,8 +19,8 @@ from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, hold
 from tests.support.fake_archive import FakeArchive, a_session
-from tests.support.past_sessions import a_summary
-from tests.tui.test_subagent_transcript import ID, IN_BACKGROUND
+from tests.support.past_sessions import a_summary, records_of
+from tests.tui.test_subagent_transcript import BEGIN, ID, IN_BACKGROUND
 
 HOSTILE = "make \x1b[2Jall [bold]"
 
@@ -57,6 +57,7 @@ async def test_one_list_shows_what_waits_runs_and_has_ended_here_and_elsewhere(t
             a_session("past", "fix the flaky test"),
         )
         await open_board(stage)
+        stage.agent.archive.records["open"] = records_of([TurnStarted(prompt="watch the deploy")])
         for text in ("! waits", "run rm -r build", "● runs", "watch the deploy", "process 43", "ended"):
             await stage.shows(text)
         await stage.shows("fix the flaky test")
@@ -77,6 +78,32 @@ async def test_a_task_in_the_background_is_one_line_that_leads_to_its_transcript
         await stage.pilot.press("enter")
         await stage.until(lambda: isinstance(stage.app.screen, SubagentScreen))
         await stage.shows(f"session {ID}, read-only")
+
+
+async def test_a_session_open_elsewhere_in_which_nothing_runs_is_open_and_does_not_run(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.archive.listed = (a_session("idle", "watch the deploy", open_in=43),)
+        await open_board(stage)
+        await stage.shows("open   tab 1")
+        await stage.shows("session      watch the deploy")
+        await stage.shows("process 43")
+        assert "runs" not in stage.text()
+
+
+async def test_the_tab_of_a_session_that_another_process_writes_is_read_only(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.in_use = "open in process 43"
+        await open_board(stage)
+        await stage.shows("read-only, here")
+        assert "at rest" not in stage.text()
+
+
+async def test_a_task_is_named_once(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        for event in BEGIN:
+            stage.agent.tell(event)
+        await open_board(stage)
+        await stage.shows("● runs   task         finder: find")
 
 
 async def test_the_mark_in_the_status_bar_counts_what_waits_and_runs_elsewhere(
@@ -137,6 +164,7 @@ async def test_a_session_of_the_past_is_opened_in_a_tab(tmp_path: Path) -> None:
             a_session("open", "watch the deploy", open_in=43),
             a_session("past", "fix the flaky test"),
         )
+        stage.agent.archive.records["open"] = records_of([TurnStarted(prompt="watch the deploy")])
         await open_board(stage)
         await stage.shows("› ● runs   session      watch the deploy")
         await stage.pilot.press("down", "down")
@@ -164,15 +192,19 @@ async def test_the_process_of_a_session_elsewhere_is_asked_to_end_once_that_is_c
     async with on_stage(tmp_path, size=(100, 30)) as stage:
         archive = stage.agent.archive
         archive.listed = (a_session("one", "watch the deploy", open_in=43), a_session("two", open_in=43))
+        archive.records["one"] = records_of([TurnStarted(prompt="watch the deploy")])
         await open_board(stage)
         await stage.shows("› ● runs   session      watch the deploy")
         await stage.pilot.press("y", "s", "s", "s")
         await stage.shows("process 43 is asked to end, with 2 sessions in it: y confirms")
+        notice = stage.app.screen.query_one("#notice")
+        assert notice.has_class("-problem")
         assert not archive.ended
         await stage.pilot.press("down", "y")
         assert not archive.ended
         await stage.pilot.press("up", "s", "y")
         await stage.shows("process 43 was asked to end")
+        assert not notice.has_class("-problem"), "what is done is no warning"
         assert archive.ended == ["one"]
 
 

@@ -16,6 +16,7 @@ from quorum.domain.calls.tool_traits import OutputKind
 from quorum.domain.conversation.response import MAX_TOKENS, LlmResponse
 from quorum.domain.events import event as ev
 from quorum.domain.replacing import replace
+from quorum.domain.review.questions import REJECTED_AND_STOPPED, REJECTED_WITHOUT_REASON
 from quorum.domain.text.output import StyleChange
 from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.tui.transcript.cells.palette import TERMINAL
@@ -577,6 +578,14 @@ def test_reasons_and_arguments_on_a_card_are_broken_between_words():
         "of the workspace",
     ]
     assert "  │ text: a sentence that has to be" in given
+
+
+@pytest.mark.parametrize("reason", [REJECTED_WITHOUT_REASON, REJECTED_AND_STOPPED])
+def test_the_person_is_not_told_that_the_user_rejected_it(reason):
+    refused = replace(call("send", f"{reason}. It was not run.", outcome=Outcome.REJECTED), reason=reason)
+
+    assert [line for line in folded(refused) if "user" in line] == []
+    assert any("rejected" in line for line in folded(refused))
 
 
 def test_what_went_wrong_is_broken_between_words_where_it_is_unfolded():

@@ -41,7 +41,7 @@ class NotingHost:
 
     def __init__(self, app: App[None] | None = None) -> None:
         self._app = app
-        self.notice = ""
+        self.notice = self.refusal = ""
         self.refusals = 0
         self.sentences: list[str] = []
         self.changes = 0

@@ -30,6 +30,15 @@ OTHERS = [word for _, words in (*_MEANINGS, *_ANSWERS) for word in words.split()
         ("login", "`quorum keys set anthropic` in a shell"),
         ("share", "`quorum share latest` in a shell"),
         ("pr", "`quorum pr` in a shell"),
+        ("version", "did you mean /status?"),
+        ("prefs", "did you mean /config?"),
+        ("bg", "did you mean /jobs?"),
+        ("gitdiff", "did you mean /diff?"),
+        ("brainstorm", "did you mean /discuss?"),
+        ("newtab", "did you mean /tab?"),
+        ("ls", "! before a command"),
+        ("trust", "`quorum config trust` in a shell"),
+        ("import", "`quorum import` in a shell"),
     ],
 )
 def test_a_word_of_other_agents_leads_to_what_does_it_here(word, meant):

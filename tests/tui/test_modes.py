@@ -11,6 +11,7 @@ from quorum.domain.review.mode import Mode
 from quorum.tui.keys.choices import (
     CONSENSUS_LEVELS,
     CYCLED_MODES,
+    MODE_MEANINGS,
     MODES,
     SCOPES,
     STRATEGIES,
@@ -25,6 +26,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_front_end_knows_every_mode() -> None:
     assert set(MODES) == set(Mode)
     assert len(MODES) == len(set(MODES))
+
+
+def test_what_a_mode_means_fits_beside_its_name_in_a_terminal_of_80_columns() -> None:
+    assert [meaning for meaning in MODE_MEANINGS if len(meaning) > 62] == []
 
 
 def test_shift_tab_goes_through_the_modes_that_are_meant_for_it() -> None:

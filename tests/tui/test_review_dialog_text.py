@@ -446,7 +446,8 @@ def test_a_reason_that_several_parts_of_a_command_give_is_said_once_with_their_n
     packet = a_command("rm -r build && rm -r dist")
     asked = replace(a_request(packet), reasons=(twice, "high risk", twice), routine_reasons=("high risk",))
 
-    assert plain(fold(collect_facts(asked, NOTHING).dangers, 200)) == [f"! {twice} · 2 times"]
+    said = "! rm: it deletes folders with all they hold · 2 times"
+    assert plain(fold(collect_facts(asked, NOTHING).dangers, 200)) == [said], "the guard's name is a detail"
     details = plain(fold(list_details(asked), 200))
     assert [line.split("  ")[-1].strip() for line in details[:2]] == [f"{twice} · 2 times", "high risk"]
 
@@ -461,6 +462,10 @@ def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_alwa
     assert not any("background" in line for line in arguments), "it is said once"
     waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)
     assert waited_for.dangers == []
+
+
+def test_a_call_without_arguments_says_so():
+    assert plain(render_substance(a_packet("deploy", {}, Seal(cwd="/w")), 60)) == ["no arguments"]
 
 
 def test_a_call_without_diff_or_command_shows_all_its_arguments():

@@ -5,13 +5,15 @@ import random
 
 import pytest
 
+from quorum.domain.calls.effects import ChangeKind, FileChange
 from quorum.domain.errors import LedgerError, RestoreError
+from quorum.domain.replacing import replace
 from quorum.tui.screens.help import HelpScreen
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 from quorum.tui.screens.rewind.turn_list import TurnList
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say
-from tests.tui.rewind_scenes import EDITED, PLAN, TURNS, with_turns
+from tests.tui.rewind_scenes import EDITED, PLAN, ROOT, TURNS, a_turn, state, with_turns
 
 STORM = ("escape", "escape", "escape", "c", "f", "b", "space", "enter", "up", "down", "pagedown", "f1", "x")
 
@@ -54,6 +56,23 @@ async def test_the_turns_are_listed_newest_first_without_those_taken_back(tmp_pa
     assert [row.strip("│› ")[:14] for row in rows] == ["write the docs", "fix the retry ", "explain the pa"]
     assert "2 files" in rows[1]
     assert "file" not in rows[2]
+
+
+async def test_a_file_that_a_turn_renamed_counts_once(tmp_path):
+    held = state("d" * 64)
+    renamed = (
+        FileChange(path=f"{ROOT}/CHANGES.md", kind=ChangeKind.DELETED, declared=False, before=held),
+        FileChange(path=f"{ROOT}/HISTORY.md", kind=ChangeKind.CREATED, declared=False, after=held),
+    )
+
+    def prepare(agent):
+        agent.turns = (replace(a_turn(0, "rename it"), changes=renamed),)
+
+    async with on_stage(tmp_path, prepare=prepare) as stage:
+        await stage.send("/rewind")
+        await listed(stage)
+        (row,) = (line for line in stage.text().splitlines() if "rename it" in line)
+        assert "1 file " in row
 
 
 async def test_without_a_turn_there_is_nothing_to_take_back(tmp_path):

@@ -97,6 +97,15 @@ class Bar(App[None]):
         yield self.bar
 
 
+async def test_only_what_is_not_done_is_in_the_colour_of_a_warning():
+    for refuses, style in ((True, "bold $text-warning"), (False, "bold")):
+        app = Bar(Status(ready=True, mode="ask", notice="written to x.md", refuses=refuses))
+        async with app.run_test(size=(80, 2)):
+            drawn = app.bar.render()
+            said = [span for span in drawn.spans if "written" in drawn.plain[span.start : span.end]]
+            assert [span.style for span in said] == [style]
+
+
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "status",

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
+from quorum.domain.events.event import TurnStarted
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.board_screen import BoardScreen
 from quorum.tui.screens.jobs_screen import JobsScreen
 from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_archive import a_session
+from tests.support.past_sessions import records_of
 from tests.tui.test_board import begin_job
 from tests.tui.test_permissions_screen import OWN
 from tests.tui.test_typing_at_questions import type_at
@@ -71,6 +73,7 @@ async def test_a_word_does_not_confirm_that_another_process_is_asked_to_end(tmp_
     async with on_stage(tmp_path, clock=Clock(), pace=TYPING_PACE) as stage:
         archive = stage.agent.archive
         archive.listed = (a_session("one", "watch the deploy", open_in=43),)
+        archive.records["one"] = records_of([TurnStarted(prompt="watch the deploy")])
         await open_list(stage, "/board", BoardScreen)
         await stage.shows("● runs   session      watch the deploy")
         await stage.press_at("s", 103.0)

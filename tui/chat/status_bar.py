@@ -191,7 +191,6 @@ def join_line(
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
 _NOTICE_LINES, _LINES_PER_NOTICE_LINE = 3, 5
-_NOTICE_STYLE = "bold $text-warning"
 _BOARD = "/board"
 _FILLED, _FREE = "▆", "░"
 
@@ -200,15 +199,14 @@ _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
 
 
 class Status(NamedTuple):
-    """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key.
-
-    `retry` says what is waited for before a request is sent again; `can_retry`: the last turn stopped before
-    its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
-    there are, 0 where that is not known. `steering` counts what goes into the running turn next, `enter_steers`
-    says that Enter adds to it. `own` counts the commands of the person's that run, the last one begun
-    `own_secs` ago. `waits_elsewhere` counts what waits for the person in other sessions,
-    `runs_elsewhere` what runs in the background and in other tabs. `cost` is that of the session, or its tokens
-    where no price is known; `label` is what a header says.
+    """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key, and
+    `refuses` where it says why something is not done. `retry` says what is waited for before a request is sent
+    again; `can_retry`: the last turn stopped before its end; `does` is what runs, in a word; `context` holds
+    the tokens used of the model's window and those there are, 0 where that is not known. `steering` counts what
+    goes into the running turn next, `enter_steers` says that Enter adds to it. `own` counts the commands of the
+    person's that run, the last one begun `own_secs` ago. `waits_elsewhere` counts what waits for the person in
+    other sessions, `runs_elsewhere` what runs in the background and in other tabs. `cost` is that of the
+    session, or its tokens where no price is known; `label` is what a header says.
     """
 
     ready: bool = False
@@ -229,12 +227,18 @@ class Status(NamedTuple):
     mode: str = ""
     below: str = ""
     notice: str = ""
+    refuses: bool = False
     own: int = 0
     own_secs: float = 0.0
     waits_elsewhere: int = 0
     runs_elsewhere: int = 0
     cost: str = ""
     label: SessionLabel = SessionLabel()
+
+    @property
+    def notice_style(self) -> str:
+        """Only what is not done is in the colour of a warning."""
+        return "bold $text-warning" if self.refuses else "bold"
 
 
 class StatusBar(Widget):
@@ -284,7 +288,7 @@ class StatusBar(Widget):
         status = self._status()
         plain = self.app.has_class(READER)
         if lines := self._wrap_notice(status):
-            notice = Content("\n".join(f" {line}" for line in lines)).stylize(_NOTICE_STYLE)
+            notice = Content("\n".join(f" {line}" for line in lines)).stylize(status.notice_style)
             return Content("\n").join([notice, self._render_line(status._replace(notice=""), plain=plain)])
         return self._render_line(status, plain=plain)
 
@@ -326,7 +330,7 @@ class StatusBar(Widget):
         loud = "bold $text-accent"
         if status.notice:
             text = Content(make_printable(status.notice, newlines=False))
-            return text.stylize(_NOTICE_STYLE)
+            return text.stylize(status.notice_style)
         if status.closing:
             return Content("closing…").stylize(loud)
         if not status.ready:

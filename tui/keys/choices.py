@@ -24,10 +24,10 @@ MODES = (*CYCLED_MODES, STAGED, "auto")
 MODE_MEANINGS = (
     "you review edits and commands",
     "edits in the workspace run; you review commands",
-    "models vote on edits and commands; you review what they do not approve",
-    "edits in the workspace and commands in the sandbox run; you review the rest",
+    "models vote on edits and commands; you review the rest",
+    "edits and sandboxed commands run; you review the rest",
     "nothing is changed",
-    "edits and commands run in a layer; you review the effects once",
+    "your files change once you have reviewed the effects",
     "all runs but what guards, rules and protected paths ask about",
 )
 """What each mode means, in their order."""
@@ -40,7 +40,7 @@ _REVIEWED = {
     "accept-edits": "Edits in the workspace do, too. You review commands first, unless a rule allows them.",
     "quorum": "Models vote on edits and commands; you review what they do not approve.",
     "sandboxed": "Edits in the workspace and commands in the sandbox do, too. You review the rest.",
-    "staged": "Edits in the workspace and commands in the sandbox do, too, in a layer. You review effects.",
+    "staged": "Edits in the workspace and commands in the sandbox do, too, beside your files. You review them.",
     "read-only": "Edits, and commands that are not proven only to read, do not run.",
     "auto": "Edits and commands do, too. You review only what guards, rules and protected paths ask about.",
     "plan": "Nothing is changed before you approve a plan.",

@@ -137,9 +137,12 @@ def list_elsewhere(
         )
     for session in (*board.open, *board.ended):
         is_open = session.open_in is not None
+        part = BoardSection.RESTING if is_open else BoardSection.ENDED
+        if session.id in board.at_work:
+            part = BoardSection.RUNNING
         about = describe_session(session, now_ms, is_here=session.cwd == cwd, present="")
         yield BoardRow(
-            part=BoardSection.RUNNING if is_open else BoardSection.ENDED,
+            part=part,
             key=session.id,
             name="session",
             text=session.title,
@@ -207,7 +210,13 @@ class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
     BoardScreen {
         align: center middle;
         #about { height: 3; margin-top: 1; color: $text-muted; }
-        #notice { height: auto; max-height: 3; text-style: bold; color: $text-warning; display: none; }
+        #notice {
+            height: auto;
+            max-height: 3;
+            text-style: bold;
+            display: none;
+            &.-problem { color: $text-warning; }
+        }
     }
     """
 
@@ -257,7 +266,7 @@ class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
         try:
             self._board = await self._read()
         except QuorumError as error:
-            self._tell(str(error))
+            self._tell(str(error), is_problem=True)
         self._show()
         self._is_settled = True
 
@@ -315,11 +324,11 @@ class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
         if (row := self._marked) is None:
             return
         if isinstance(row.stop, str):
-            self._tell(row.stop)
+            self._tell(row.stop, is_problem=True)
             return
         if row.warning:
             self._warned_of = row.key
-            self._tell(fill_in_keys(f"{row.warning}: {{board_confirm=y}} confirms", self.app))
+            self._tell(fill_in_keys(f"{row.warning}: {{board_confirm=y}} confirms", self.app), is_problem=True)
         else:
             self.run_worker(self._stop(row.stop), group=row.key, exclusive=True)
 
@@ -334,14 +343,15 @@ class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
         try:
             self._tell(await stop())
         except QuorumError as error:
-            self._tell(str(error))
+            self._tell(str(error), is_problem=True)
         self._show()
 
     async def _show_sent(self, said: str) -> None:
         self._tell(said)
         await self._read_elsewhere()
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, is_problem: bool = False) -> None:
         for notice in self.query("#notice").results(Static):
+            notice.set_class(is_problem, "-problem")
             notice.update(Content(make_printable(text)))
             notice.display = bool(text)

@@ -18,7 +18,7 @@ from quorum.application.inbox import build_request, build_review_context
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.person_question import PersonReply, find_question
-from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, omit_guard
 from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
@@ -129,7 +129,12 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
     InboxScreen {
         align: center middle;
         #about { height: 3; margin-top: 1; color: $text-muted; }
-        #notice { height: auto; max-height: 3; text-style: bold; color: $text-warning; }
+        #notice {
+            height: auto;
+            max-height: 3;
+            text-style: bold;
+            &.-problem { color: $text-warning; }
+        }
         &.-nothing {
             #inbox { height: auto; }
             LineList, #about { display: none; }
@@ -177,7 +182,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         try:
             rows = await self._inbox.list_waiting()
         except QuorumError as error:
-            self._tell(str(error))
+            self._tell(str(error), is_problem=True)
             return
         if not self._is_there:
             return
@@ -226,9 +231,11 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         """Whether there is still something to draw on: it may be closed while the list is read."""
         return bool(self.query(LineList))
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, is_problem: bool = False) -> None:
         if self._is_there:
-            self.query_one("#notice", Static).update(Content(make_printable(text)))
+            notice = self.query_one("#notice", Static)
+            notice.update(Content(make_printable(text)))
+            notice.set_class(is_problem, "-problem")
 
 
 def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
@@ -244,11 +251,11 @@ def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
 
 
 def describe_waiting(review: WaitingReview) -> Content:
-    """Digest, who asks, session and folder, and why it is asked, in three lines."""
+    """Who asks and where, the session, and why it is asked, in three lines."""
     session = review.session
     asker = review.packet.asked_by or session.model
     lines = (
-        f"{review.short_digest} · {asker} asks in {shorten_home(session.cwd)}",
+        f"{asker} asks in {shorten_home(session.cwd)}",
         f"{session.id} · {session.title or '(no prompt yet)'}",
     )
     return Content("\n").join(
@@ -258,7 +265,10 @@ def describe_waiting(review: WaitingReview) -> Content:
 
 def _explain(review: WaitingReview) -> Content:
     """Why it is asked: what speaks against the call first, marked as in the review dialog."""
-    dangers = (Content(f"! {make_printable(each, newlines=False)}").stylize(_DANGER) for each in review.dangers)
+    dangers = (
+        Content(f"! {make_printable(omit_guard(each), newlines=False)}").stylize(_DANGER)
+        for each in review.dangers
+    )
     others = (
         Content(make_printable(each, newlines=False)) for each in review.ordered_reasons[len(review.dangers) :]
     )

@@ -80,6 +80,8 @@ def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> Boa
         part, state = BoardSection.RUNNING, f"{turns.does} {format_elapsed(turns.elapsed)}"
     elif turns.own.running:
         part, state = BoardSection.RUNNING, f"your command {format_elapsed(turns.own.elapsed)}"
+    elif session is not None and session.agent.record.in_use:
+        state = "read-only"
     model = session.facts.model_with_effort if session is not None else "starting"
     return BoardRow(
         part=part,
@@ -121,7 +123,7 @@ def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -
         part=BoardSection.RUNNING if task.is_live else BoardSection.ENDED,
         key=task.session_id,
         name="task",
-        text=task.title,
+        text=task.title.removeprefix("task").removeprefix(":").strip(),
         state=f"in tab {number}",
         about=make_lines(task.title, f"in tab {number} · {task.session_id}"),
         go=partial(_show_task, tabs, tab, task.session_id),

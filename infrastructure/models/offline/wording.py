@@ -27,8 +27,8 @@ It understands requests like these, alone or joined by commas, "and", "then" or 
 Quotes or backticks keep names and texts together. All requests of one prompt are one batch."""
 
 WAYS = (
-    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` and start again; in the app, `/model` finds a "
-    "local server."
+    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, or start a local server; then start quorum "
+    "again."
 )
 
 _SHOWN_LINES = 20

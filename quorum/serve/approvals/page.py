@@ -25,6 +25,7 @@ from quorum.application.inbox import build_request, build_review_context
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.person_question import find_question
+from quorum.domain.review.questions import omit_guard
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import split_paragraphs
@@ -155,7 +156,7 @@ def describe_briefly(question: PendingQuestion) -> str:
 def render_question(question: PendingQuestion) -> Iterator[str]:
     """Everything there is to know before it is answered."""
     yield f"<h1>{escape_line(_render_heading(question))}</h1>"
-    yield from (f'<p class="danger">{escape_line(text)}</p>' for text in question.dangers)
+    yield from (f'<p class="danger">{escape_line(omit_guard(text))}</p>' for text in question.dangers)
     if not is_complete(question):
         yield (
             '<p class="danger">this is too long for the page: it is cut here, and can be approved at the '

@@ -11,6 +11,7 @@ from pathlib import Path
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
 from quorum.application.session.server_questions import ServerQuestions
+from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.conversation.attachment import Attachment
 from quorum.domain.text.output import ToolOutput
@@ -88,6 +89,11 @@ class ServerBench:
         tool = self.tools.find(name)
         assert tool is not None, f"{name} is none of {self.tools.names}"
         return tool.definition
+
+    async def seal(self, name: str, **arguments: str) -> Seal:
+        tool = self.tools.find(name)
+        assert tool is not None, f"{name} is none of {self.tools.names}"
+        return await tool.seal(arguments, {})
 
     async def call(self, name: str, **arguments: str) -> str:
         output = await self.call_for_output(name, **arguments)

@@ -75,8 +75,13 @@ async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_th
         assert [(r.output, r.is_error) for r in result.results] == [("hello", False)]
         packet = person.requests[0].packet
         assert packet.call.arguments == {"text": "hello"}
-        assert packet.seal.unsealed is not None
-        assert packet.seal.unsealed.startswith(f"what the MCP server plain ({sys.executable} -I -S {SERVER} ")
+        assert packet.seal.unsealed == (
+            "the MCP server plain, a program on this machine, does this: what it changes is not known "
+            'beforehand, and no sandbox holds it; it says of this tool: "Says it again."'
+        )
+        server, tool = packet.seal.executables
+        assert server.startswith(f"MCP server plain: {sys.executable} -I -S {SERVER} ")
+        assert tool.startswith("its tool echo, as described then (sha256 ")
         assert ECHO in [schema["name"] for schema in session.container.parts().calls.tool_set.list_schemas()]
 
 

@@ -98,6 +98,20 @@ async def test_an_answer_whose_stream_breaks_off_is_read_to_its_end_without_a_se
     assert server.ended == ["s1"]
 
 
+async def test_a_review_names_the_machine_of_a_server_and_what_it_says_of_the_tool(tmp_path: Path) -> None:
+    server = StreamingServer(resumes=True, ends_gets=0)
+    async with (
+        serve(server.handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        seal = await bench.seal(ECHO)
+
+    assert seal.unsealed is not None
+    assert seal.unsealed.startswith(f"the MCP server web, at {url.split('/')[2]}, does this: ")
+    assert seal.executables[0] == f"MCP server web: {url}"
+
+
 async def test_where_a_stream_cannot_go_on_the_call_ends_and_is_not_sent_again(tmp_path: Path) -> None:
     server = StreamingServer(resumes=False)
     async with (

@@ -250,7 +250,7 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
             reviewers=("openai/gpt-5.2", "google/gemini-3-pro", "xai/grok-4"),
         )
     )
-    request = replace(a_request(edit), reasons=("a guard objects: too <large>",))
+    request = replace(a_request(edit), reasons=("a guard objects: too <large> (guard path)",))
 
     async def scene(agent: FakeAgent) -> object:
         await agent.ask(request, context)
@@ -267,7 +267,7 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert "google/gemini-3-pro has not voted yet" in page
     assert page.count("✗ rejects") == 2
     assert "outside of what was asked, though it approves: it is &lt;tidy&gt;" in page
-    assert "a guard objects: too &lt;large&gt;" in page
+    assert ">a guard objects: too &lt;large&gt;</p>" in page
 
 
 async def test_a_question_of_the_model_is_answered_with_a_number_or_words(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ class ChatHost(Protocol):
         ...
 
     @property
+    def refusal(self) -> str:
+        """The remark, if it says why something cannot be done."""
+        ...
+
+    @property
     def refusals(self) -> int:
         """How often it was said that something cannot be done."""
         ...

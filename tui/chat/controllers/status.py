@@ -158,6 +158,7 @@ class StatusController:
             mode=_describe_mode(session) if session is not None else "",
             below=self._transcript.new_below,
             notice=self._host.notice,
+            refuses=bool(self._host.refusal),
             own=turns.own.running,
             own_secs=turns.own.elapsed,
             waits_elsewhere=self._elsewhere[0],

@@ -109,7 +109,7 @@ class StatusScreen(AccountSheet):
                 yield "none"
             return
         total = format_amount(len(approved.plan.tasks), "task")
-        yield f"in force, {progress.done} of {total} done (sha256 {approved.digest[:12]})"
+        yield f"in force, {progress.done} of {total} done"
         yield " ".join(approved.plan.objective.split())
         for task in approved.plan.ordered:
             first, _, _ = task.description.partition("\n")

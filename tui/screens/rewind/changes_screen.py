@@ -236,9 +236,8 @@ class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         old = self._renamed.get(step.path)
 
         async def restore(agent: AgentSession) -> None:
-            if old is not None:  # first, so that the content stands somewhere at any time
-                await agent.rewind.restore_file(old)
-            await agent.rewind.restore_file(step)
+            # The old name comes first, so that the content stands somewhere at any time.
+            await agent.rewind.restore_together(*filter(None, (old, step)))
 
         failure = await self._take_back(QueuedTask("undoing a file", restore), "")
         self._is_working = False

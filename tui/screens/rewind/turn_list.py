@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from quorum.domain.calls.effects import pair_renames
 from quorum.domain.sessions.restoration import find_git_folder
 from quorum.domain.sessions.state import PastTurn
 from quorum.domain.text.amounts import format_age, format_amount
@@ -85,7 +86,8 @@ class TurnList(ClosesItself, ModalScreen[None]):
         room = max(0, width - _FILES - _AGE)
         said = make_printable(turn.prompt, newlines=False) or "(continued the previous turn)"
         prompt = Content(said).truncate(room, ellipsis=True)
-        changed = {change.path for change in turn.changes if change.declared or not change.ignored}
+        told = [change for change in turn.changes if change.declared or not change.ignored]
+        changed = {change.path for change, _old in pair_renames(told)}
         count = sum(find_git_folder(path) is None for path in changed)
         files = format_amount(count, "file") if count else ""
         right = f"{files:>{_FILES}}{format_age(turn.at_ms, self._now_ms()):>{_AGE}}"

@@ -33,7 +33,7 @@ from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, pair_re
 from quorum.domain.calls.execution import INTERRUPTED, Outcome
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
-from quorum.domain.review.questions import REJECTED_WITHOUT_REASON
+from quorum.domain.review.questions import REJECTED_AND_STOPPED, REJECTED_WITHOUT_REASON
 from quorum.domain.sessions.restoration import find_git_folder
 from quorum.domain.text.amounts import format_amount, format_duration, format_size
 from quorum.domain.text.json_value import JsonValue
@@ -353,7 +353,9 @@ class _Card:
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
         text = clean_program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
-        if text == REJECTED_WITHOUT_REASON or (text == INTERRUPTED and not fold_decision_texts(call)):
+        if text in (REJECTED_WITHOUT_REASON, REJECTED_AND_STOPPED) or (
+            text == INTERRUPTED and not fold_decision_texts(call)
+        ):
             return []  # the row says as much
         strips = [build_strip((fit_text(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.

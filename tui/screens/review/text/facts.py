@@ -13,7 +13,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.lookalikes import find_lookalikes
-from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.review.questions import ReviewRequest, omit_guard
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import split_paragraphs
@@ -137,7 +137,10 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, root: str = "", q
 def _draw_danger(danger: str, request: ReviewRequest, root: str) -> Line:
     kind = LineKind.WARNING if danger in request.notices else LineKind.BAD
     return Line(
-        "! ", _count_reason(clean_line(relate_path(danger, root)), request.reasons.count(danger)), kind, kind
+        "! ",
+        _count_reason(clean_line(relate_path(omit_guard(danger), root)), request.reasons.count(danger)),
+        kind,
+        kind,
     )
 
 

@@ -53,6 +53,8 @@ def render_substance(
         return fold(map(_render_command_line, heads, lines_of_commands, marks), width)
     if says_all(packet):
         return []
+    if not packet.call.arguments:
+        return fold([Line("", "no arguments", LineKind.QUIET)], width)
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
     return fold(map(partial(_build_plain_line, ""), text, find_in_lines(quotes, text)), width)
 
