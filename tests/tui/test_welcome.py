@@ -117,8 +117,8 @@ async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tm
 
     monkeypatch.setattr(welcome, "find_local_servers", found)
     async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
-        await stage.shows("No model yet: three ways on")
-        await stage.shows("export ANTHROPIC_API_KEY=…  then start again")
+        await stage.shows("No model yet: three ways to go on")
+        await stage.shows("export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…  then start again")
         await stage.shows("Ollama on 127.0.0.1:11434: Enter uses it")
         await stage.shows("quorum --demo")
 
