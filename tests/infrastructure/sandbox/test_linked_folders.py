@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -170,4 +171,20 @@ def test_what_is_missing_is_named_without_caches(household: Household, main: Pat
     assert said.startswith("this worktree lacks what git ignores: .env, .venv, dist, local")
     assert "cache" not in said
     assert "notes" not in said
-    assert "[worktrees] in quorum.toml" in said
+    assert 'in quorum.toml, below [worktrees], links = [".venv", "dist"' in said
+    assert said.endswith('setup = "COMMAND" makes what is needed')
+
+
+def test_a_link_is_proposed_for_no_folder_that_would_be_refused(household: Household, main: Path) -> None:
+    for name in (".ssh", "two words", "-dash"):
+        (main / name).mkdir()
+        (main / name / "file").write_text("")
+    with (main / ".git/info/exclude").open("a") as file:
+        file.write(".ssh\ntwo words\n-dash\n")
+    links = FolderLinks(str(household.root), household.environ, household.policy())
+
+    _, _, proposed = links.describe_missing().partition("links = ")
+    names = json.loads(proposed[: proposed.index("]") + 1])
+
+    assert names == ["-dash", ".venv", "local", "node_modules"]
+    assert list(links.make(names)) == []
