@@ -86,6 +86,7 @@ def _read(path: Path) -> str:
 
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
 _TAKES = "{prompt_complete=tab} takes one · "
+_NO_MODEL = "No model yet: three ways to go on"
 _LONGEST_TITLE = 60
 LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """The ports on which local servers of models are usually found."""
@@ -126,7 +127,7 @@ class Welcome(VerticalGroup):
         self._head = Static(id="welcome-head", markup=False)
         self._box = Static(id="welcome-box", markup=False)
         self._rest = Static(id="welcome-rest", markup=False)
-        self._box.border_title = "No model yet: three ways to go on"
+        self._box.border_title = _NO_MODEL
         self._box.display = False
         self._shown: tuple[str, ...] = ()
         self._has_model = False
@@ -250,6 +251,8 @@ class Welcome(VerticalGroup):
         from quorum.application.program_lookup import find_own_command
 
         command = make_printable(find_own_command(), newlines=False)
+        if self.app.has_class(READER):  # there is no border that could have a title
+            yield Content(_NO_MODEL)
         yield Content.assemble(
             ("export ANTHROPIC_API_KEY=…", "bold"), " or ", ("OPENAI_API_KEY=…", "bold"), "  then start again"
         )
