@@ -139,7 +139,7 @@ async def test_a_smaller_bound_of_the_settings_holds(providers: Providers):
     [
         (
             Refuse(status=401, message=f"{KEY}-p and {KEY}-other are wrong"),
-            "p refused the key (401): … and … are wrong; set KEY_OF_P to a valid key",
+            "p refused the key (401): … and … are wrong; set KEY_OF_P to a valid key and start again",
             "put a valid key into the variable that api_key_env of [providers.p] names",
         ),
         (Refuse(status=404), "(404)", "correct models.decision and models.exploration"),
