@@ -169,7 +169,9 @@ async def test_a_server_that_is_not_there_fails_one_that_nothing_uses_is_to_be_k
     used, idle = await providers.asked(decision="used/m")
 
     assert (used.state, idle.state) == (FAIL, WARN)
-    assert idle.text == "idle: cannot connect to http://127.0.0.1:1/v1: connection refused"
+    assert (
+        idle.text == "idle: cannot connect to http://127.0.0.1:1/v1: connection refused (does the server run?)"
+    )
     assert idle.remedy == "start the server, correct base_url of [providers.idle], or see to the network"
 
 

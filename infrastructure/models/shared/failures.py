@@ -516,9 +516,9 @@ def _walk_causes(error: BaseException) -> Iterator[BaseException]:
 
 def _read_reason(error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
-        return "the name of the host is not known"
+        return "the name of the host is not known (is there a network?)"
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
+        return "connection refused (does the server run?)"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return ""
