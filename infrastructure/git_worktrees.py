@@ -32,6 +32,8 @@ from quorum.infrastructure.execution.sandbox.repository_places import explain_un
 
 _MOST_NAMED = 5
 _MOST_EXCLUDED_BYTES = 1 << 20
+_INSTALLED = frozenset({".venv", "venv", "node_modules", "bower_components", "vendor", "Pods", "deps", "_opam"})
+"""Folders of what installers bring: builds read them, and behind a link the sandbox has nothing written."""
 
 
 class FolderLinks:
@@ -74,7 +76,7 @@ class FolderLinks:
             if os.path.lexists(place):
                 continue
             names.append(make_printable(name, newlines=False))
-            if not (explain_unfit_link(name) or self._explain_unfit_ends(target, place)):
+            if name in _INSTALLED and self._explain_unfit_ends(target, place) is None:
                 folders.append(name)
         if not names:
             return ""
