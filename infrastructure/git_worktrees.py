@@ -32,7 +32,8 @@ from quorum.infrastructure.execution.sandbox.repository_places import explain_un
 
 _MOST_NAMED = 5
 _MOST_EXCLUDED_BYTES = 1 << 20
-_REMEDY = "links or setup below [worktrees] in quorum.toml brings what is needed"
+_INSTALLED = frozenset({".venv", "venv", "node_modules", "bower_components", "vendor", "Pods", "deps", "_opam"})
+"""Folders of what installers bring: builds read them, and behind a link the sandbox has nothing written."""
 
 
 class FolderLinks:
@@ -65,18 +66,28 @@ class FolderLinks:
         """What git ignores at the top of the main working tree and is not in this one: folders, and sensitive
         files. Caches are left out, which programs make anew. Empty where nothing is missing."""
         listed = self._run("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        names = []
+        names, folders = [], []
         for entry in os.fsdecode(listed).split("\0"):
             name = entry.rstrip("/")
             is_wanted = entry.endswith("/") or self._policy.is_sensitive(os.path.join(self._worktree, name))
             if not name or "/" in name or "cache" in name or not is_wanted:
                 continue
-            if not os.path.lexists(os.path.join(self._worktree, name)):
-                names.append(make_printable(name, newlines=False))
+            target, place = os.path.join(self._main, name), os.path.join(self._worktree, name)
+            if os.path.lexists(place):
+                continue
+            names.append(make_printable(name, newlines=False))
+            if name in _INSTALLED and self._explain_unfit_ends(target, place) is None:
+                folders.append(name)
         if not names:
             return ""
+        lacks = ", ".join(names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        return f"this worktree lacks what git ignores: {', '.join(names[:_MOST_NAMED])}{more}; {_REMEDY}"
+        links = ", ".join(f'"{name}"' for name in folders[:_MOST_NAMED])
+        remedy = f"links = [{links}] links folders, " if folders else ""
+        return (
+            f"this worktree lacks what git ignores: {lacks}{more}; in quorum.toml, below [worktrees], {remedy}"
+            'setup = "COMMAND" makes what is needed'
+        )
 
     def _link(self, name: str) -> str | None:
         """Link one folder; why it cannot be, if so. What is there already stays."""
@@ -87,12 +98,8 @@ class FolderLinks:
             return None
         if os.path.lexists(place):
             return "something else leads to it here" if os.path.islink(place) else None
-        if self._policy.is_protected(place):
-            return "it is protected"
-        if (why := explain_unfit_target(target, self._policy)) is not None:
-            return f"of {make_printable(target)}, {why}"
-        if is_below_any(self._worktree, (target,)):
-            return "the worktree lies in it"
+        if (flaw := self._explain_unfit_ends(target, place)) is not None:
+            return flaw
         if not self._run("check-ignore", "--", name, fine=(0, 1)):
             return "git does not ignore it in the main working tree; add it to .gitignore"
         parent = os.path.dirname(place)
@@ -104,6 +111,14 @@ class FolderLinks:
         except OSError as error:
             return f"{error.strerror or error}"
         return None
+
+    def _explain_unfit_ends(self, target: str, place: str) -> str | None:
+        """Why no link at this place may lead to this folder; None where one may."""
+        if self._policy.is_protected(place):
+            return "it is protected"
+        if (why := explain_unfit_target(target, self._policy)) is not None:
+            return f"of {make_printable(target)}, {why}"
+        return "the worktree lies in it" if is_below_any(self._worktree, (target,)) else None
 
     def _exclude(self, pattern: str) -> None:
         """Have git ignore the link: a pattern with a slash at its end, as `.venv/`, does not cover links.

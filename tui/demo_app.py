@@ -72,9 +72,9 @@ TOUR = (
         "own_command_finished",
     ),
     TourStep(
-        "Everything is recorded and can be undone, files too. Enter shows what undo would change; "
-        "then choose, or leave with Esc.",
-        "/undo",
+        "Everything is recorded and can be undone, files too. Enter lists what you asked for. On one "
+        "of them, Enter shows what undo would change; then choose, or leave with Esc.",
+        "/rewind",
         "session_rewound",
     ),
     TourStep(

@@ -18,6 +18,7 @@ _TRUST = "trust is not taken over: quorum config trust (docs/trust.md)"
 _LIMIT = "a managed policy can set the highest review.mode: docs/managed-policy.md"
 _PROJECT_SERVERS = "add those you want: quorum mcp add NAME --from .mcp.json"
 _MODE = "choose review.mode: docs/review.md"
+_PROVIDERS = "write those you want as [providers.NAME], with type and base_url: docs/providers.md"
 _UNKNOWN = "quorum has no such setting, or does not know it"
 
 # What comes nearest to a mode there; none for those in which nothing asks.
@@ -57,6 +58,7 @@ CODEX = {
     "sandbox_workspace_write.network_access": _NETWORK,
     "projects": _TRUST,
     "profiles": "not read: choose models and review.mode yourself",
+    "model_providers": _PROVIDERS,
 }
 GEMINI = {
     "general.defaultApprovalMode": _MODE,
@@ -76,7 +78,13 @@ GEMINI = {
 }
 GEMINI_READ = frozenset({"tools.exclude", "tools.allowed", "mcp.excluded"})
 COPILOT = {"trusted_folders": _TRUST, "trustedFolders": _TRUST}
-KIMI = {"default_permission_mode": _MODE, "default_yolo": _MODE, "permission.mode": _MODE}
+OPENCODE = {"provider": _PROVIDERS}
+KIMI = {
+    "default_permission_mode": _MODE,
+    "default_yolo": _MODE,
+    "permission.mode": _MODE,
+    "providers": _PROVIDERS,
+}
 KIMI_READ = frozenset({"permission.allow", "permission.ask", "permission.deny", "permission.rules"})
 
 

@@ -54,6 +54,7 @@ from quorum.infrastructure.importing.named_settings import (
     GEMINI_READ,
     KIMI,
     KIMI_READ,
+    OPENCODE,
     list_tables,
     name_settings,
 )
@@ -74,7 +75,8 @@ def read_opencode(places: ImportPlaces) -> AgentSetup:
             for server, table in read_table(file.data, "mcp").items():
                 found.add(find_server(_read_opencode_server(file, server, table), places.servers))
             found.add(_find_model(file))
-            found.name_other_keys(file, ("$schema", "permission", "tools", "mcp", "model"))
+            found.add(name_settings(file, OPENCODE))
+            found.name_other_keys(file, ("$schema", "permission", "tools", "mcp", "model", *OPENCODE))
     found.add(find_instructions(folder / "AGENTS.md", places.own))
     for name in ("command", "commands"):
         found.add(find_files(TakeoverKind.COMMAND, folder / name, places.own / "commands"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.config_file import ConfigFileEdit
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_tables import ProviderTable
@@ -23,6 +24,11 @@ from quorum.tui.agent.services import LocalServerProposal
 _TYPE: ProviderType = "openai-chat"
 _MODEL: KeyPath = ("models", "decision")
 _LISTING_SECS = 5.0
+_NO_CHAT = (
+    r"(?i)embed|rerank|(?:^|[/_.-])"
+    r"(?:bge|e5|gte|all-minilm|paraphrase|clip|whisper|kokoro|orpheus|tts)(?:[-_:.]|$)"
+)
+"""Names of models for embeddings, ranking and speech, which servers list among the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class LocalServerSettings:
         self._changes: dict[LocalServerProposal, _SettingsChange] = {}
 
     async def list_models(self, port: int) -> tuple[str, ...]:
-        """Ask the server on the loopback address, without a key."""
+        """Ask the server on the loopback address, without a key. What seems to be no chat model comes last."""
         name = f"127.0.0.1:{port}"
         server = ProviderSettings(
             type=_TYPE, base_url=_build_address(port), api_key_env="", timeout_secs=_LISTING_SECS, max_retries=0
@@ -54,7 +60,8 @@ class LocalServerSettings:
             raise ConfigError(f"{name} does not finish its list of models; is it a server of models?") from None
         finally:
             await registry.aclose()
-        return tuple(model.removeprefix(f"{name}/") for model in listed)
+        own_names = (model.removeprefix(f"{name}/") for model in listed)
+        return tuple(sorted(own_names, key=lambda own: bool(compile_once(_NO_CHAT).search(own))))
 
     async def propose(self, port: int, name: str, model: str) -> LocalServerProposal:
         """A table under a name that is free, or the one that leads to this server already, and the model."""

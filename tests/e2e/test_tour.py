@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.tui.widgets.empty_prompt import PLACEHOLDER
-from tests.support.terminal import CTRL_C, ENTER, Terminal
+from tests.support.terminal import CTRL_C, ENTER, ESCAPE, Terminal
 
 F2 = "\x1bOQ"
 
@@ -42,8 +42,10 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.press_when_awake("y", "5/8")
         terminal.wait_for("Ran 1 test")
         terminal.press_when_awake(ENTER, "6/8")
-        terminal.type(F2)
-        terminal.wait_for("7/8")
+        terminal.press_when_awake(ENTER, "Go back to before")
+        terminal.wait_for("1 file")  # the edit, for which there is something to undo
+        terminal.type(ESCAPE)
+        terminal.press_when_awake(F2, "7/8")
         terminal.type(F2)
         terminal.wait_for("8/8")
         edited = [path.read_text() for path in tmp_path.glob("quorum-tour-*/shop/shop.py")]

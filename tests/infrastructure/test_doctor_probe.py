@@ -139,7 +139,7 @@ async def test_a_smaller_bound_of_the_settings_holds(providers: Providers):
     [
         (
             Refuse(status=401, message=f"{KEY}-p and {KEY}-other are wrong"),
-            "p refused the key (401): … and … are wrong; set KEY_OF_P to a valid key",
+            "p refused the key (401): … and … are wrong; set KEY_OF_P to a valid key and start again",
             "put a valid key into the variable that api_key_env of [providers.p] names",
         ),
         (Refuse(status=404), "(404)", "correct models.decision and models.exploration"),
@@ -169,7 +169,9 @@ async def test_a_server_that_is_not_there_fails_one_that_nothing_uses_is_to_be_k
     used, idle = await providers.asked(decision="used/m")
 
     assert (used.state, idle.state) == (FAIL, WARN)
-    assert idle.text == "idle: cannot connect to http://127.0.0.1:1/v1: connection refused"
+    assert (
+        idle.text == "idle: cannot connect to http://127.0.0.1:1/v1: connection refused (does the server run?)"
+    )
     assert idle.remedy == "start the server, correct base_url of [providers.idle], or see to the network"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from quorum.cli.importing import AGENTS
 from quorum.domain.errors import LedgerError
 from quorum.errors import UsageError
 from quorum.infrastructure.importing import sessions
@@ -281,9 +282,19 @@ def test_sessions_are_found_where_there_are_no_settings(
 
     assert run_command(["import", "claude", "--dry-run"], tmp_path) == 0
     shown = capsys.readouterr().out
-    assert "no settings of another agent are found" in shown
-    assert "nothing of another agent is found" not in shown
+    assert "no settings of claude are found" in shown
+    assert "nothing of" not in shown
     assert "1 session of" in shown
+
+
+def test_where_nothing_is_found_the_agents_that_were_looked_for_are_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for name in _read_texts(home):
+        Path(name).unlink()
+
+    assert run_command(["import"], tmp_path) == 0
+    assert f"nothing of {', '.join(AGENTS)} is found" in capsys.readouterr().out
 
 
 def test_sessions_can_be_left_where_they_are(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -53,6 +53,24 @@ async def test_what_a_server_lists_is_proposed_and_written_after_a_yes(
     assert own.text.splitlines() == [line[1:] for line in proposal.lines]
 
 
+async def test_models_that_do_not_chat_come_last(servers: LocalServerSettings) -> None:
+    others = (
+        "text-embedding-nomic-embed-text-v1.5",
+        "nomic-embed-text:latest",
+        "mxbai-embed-large",
+        "bge-m3:567m",
+        "BAAI/bge-reranker-v2-m3",
+        "intfloat/e5-mistral-7b-instruct",
+        "all-minilm:latest",
+        "openai/whisper-large-v3",
+    )
+    chat = ("qwen/qwen3-coder-30b", "gemma3:4b", "mistral:7b-instruct", "phi-4", "tiny-e5b")
+    answer = json.dumps({"data": [{"id": name} for name in (*others, *chat)]}).encode()
+
+    async with list_models_on_loopback(answer) as port:
+        assert await servers.list_models(port) == (*chat, *others)
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [

@@ -159,7 +159,7 @@ def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):
 
 async def test_the_first_run_says_what_is_missing_the_ways_on_and_what_works(tmp_path):
     async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
-        await stage.shows("No model yet: three ways on")
+        await stage.shows("No model yet: three ways to go on")
         await stage.shows("export ANTHROPIC_API_KEY=…")
         await stage.shows("quorum --demo")
         await stage.shows("offline/offline · works without a model, in plain requests")

@@ -318,7 +318,7 @@ class PromptApp(App[None]):
             transcript=self.transcript,
             welcome=self.welcome,
             resume=lambda _name: None,
-            use_server=lambda _number: None,
+            use_server=lambda _port, _prompt: None,
             is_asking=lambda: self.asking,
         )
         self.modes = ModeController(rig.host, rig.current, prompt=self.prompt, submit=self.sending.submit)

@@ -126,3 +126,55 @@ async def test_a_server_without_a_model_is_a_sentence(tmp_path, monkeypatch, own
             await stage.shows("has no model yet")
 
     assert not own.exists
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "prompts"), [("y", [[], ["do it"]]), ("n", [["do it", "more"]])])
+async def test_a_typed_first_prompt_waits_for_the_offer_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnFile, answer: str, prompts: list[list[str]]
+) -> None:
+    monkeypatch.setattr(QuorumApp, "offers_server_first", True)
+    async with list_models_on_loopback(MODELS) as port:
+        use_ports(monkeypatch, port)
+        async with on_stage(tmp_path, model="offline/offline") as stage:
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
+            await stage.shows("Enter uses it")
+            await stage.send("do it")
+            await dialog_of(stage)
+            assert stage.agent.prompts == []
+            await stage.pilot.press(answer)
+            await stage.until(lambda: stage.agents[-1].prompts == ["do it"])
+            if answer == "n":
+                await stage.send("more")
+            await stage.until(lambda: [agent.prompts for agent in stage.agents] == prompts)
+
+    assert own.exists is (answer == "y")
+
+
+async def test_a_first_prompt_is_sent_where_the_server_has_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnFile
+) -> None:
+    monkeypatch.setattr(QuorumApp, "offers_server_first", True)
+    async with list_models_on_loopback(b'{"data": []}') as port:
+        use_ports(monkeypatch, port)
+        async with on_stage(tmp_path, model="offline/offline") as stage:
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
+            await stage.shows("Enter uses it")
+            await stage.send("do it")
+            await stage.until(lambda: stage.agent.prompts == ["do it"])
+
+    assert not own.exists
+
+
+async def test_a_prompt_waits_for_no_offer_where_a_model_was_chosen_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnFile
+) -> None:
+    async with list_models_on_loopback(MODELS) as port:
+        use_ports(monkeypatch, port)
+        async with on_stage(tmp_path, model="offline/offline") as stage:
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
+            await stage.shows("Enter uses it")
+            await stage.send("do it")
+            await stage.until(lambda: stage.agent.prompts == ["do it"])
+
+    assert not own.exists

@@ -117,10 +117,21 @@ async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tm
 
     monkeypatch.setattr(welcome, "find_local_servers", found)
     async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
-        await stage.shows("No model yet: three ways on")
-        await stage.shows("export ANTHROPIC_API_KEY=…  then start again")
+        await stage.shows("No model yet: three ways to go on")
+        await stage.shows("export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…  then start again")
         await stage.shows("Ollama on 127.0.0.1:11434: Enter uses it")
         await stage.shows("quorum --demo")
+
+
+async def test_a_screen_reader_hears_that_there_is_no_model_before_the_ways_to_one(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
+        stage.app.screen_reader = True
+        await stage.send("/new")
+        await stage.until(lambda: len(stage.agents) == 2)
+        await stage.shows("No model yet: three ways to go on")
+        text = stage.text()
+
+        assert text.index("works without a model") < text.index("No model yet") < text.index("export ANTHROPIC")
 
 
 async def test_with_a_model_nobody_looks_for_servers_and_the_block_begins_at_a_third(tmp_path, monkeypatch):

@@ -276,7 +276,9 @@ async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: 
     async with on_stage(folders.root) as stage:
         have_worktrees(stage, folders)
         folder = await open_fix(stage, folders)
-        await stage.shows("! this worktree lacks what git ignores: .venv; links or setup below [worktrees]")
+        await stage.shows(
+            "! this worktree lacks what git ignores: .venv; in quorum.toml, below [worktrees], links"
+        )
         assert [tab.title for tab in stage.app.tabs.all] == ["new", "fix"]
         assert not stage.agent.called
         assert not (folder / ".venv").exists()

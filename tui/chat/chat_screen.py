@@ -212,7 +212,7 @@ class ChatScreen(DrawnOnce):
             transcript=self.transcript,
             welcome=self.status.welcome,
             resume=lambda name: self.sessions.resume_by_id(name),
-            use_server=lambda port: self.local_servers.use(port, self.sessions.action_new_session),
+            use_server=self._use_server,
             is_asking=lambda: self.questions.asking,
         )
         memory = MemoryController(
@@ -437,14 +437,20 @@ class ChatScreen(DrawnOnce):
         self.handle_events(observer.pop_events())
         self.run_worker(self.submitting.submit_held(), group="held")
         if server and not self.turns.waiting:
-            begin_again, send = partial(self._begin_again_with, first), partial(self.sending.submit, first)
-            self.local_servers.use(server, begin_again, send)
+            self._use_server(server, first)
         if self._recall.recover_unsent() and carried is None:
             self.tell(fill_in_keys(_RECOVERED, self.app), refuses=False)
         if carried is not None:
             self.post_message(self.TakenOver())
         if self.prompt.keep_unsent() and isinstance(self.app, Looks) and self.app.typed_early is not None:
             self.app.typed_early.keep(())
+
+    def _use_server(self, port: int, prompt: str) -> None:
+        def send() -> None:
+            if prompt:
+                self.sending.submit(prompt)
+
+        self.local_servers.use(port, partial(self._begin_again_with, prompt), send)
 
     def _begin_again_with(self, prompt: str) -> None:
         self._next_prompt = prompt

@@ -86,6 +86,7 @@ def _read(path: Path) -> str:
 
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
 _TAKES = "{prompt_complete=tab} takes one · "
+_NO_MODEL = "No model yet: three ways to go on"
 _LONGEST_TITLE = 60
 LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """The ports on which local servers of models are usually found."""
@@ -126,7 +127,7 @@ class Welcome(VerticalGroup):
         self._head = Static(id="welcome-head", markup=False)
         self._box = Static(id="welcome-box", markup=False)
         self._rest = Static(id="welcome-rest", markup=False)
-        self._box.border_title = "No model yet: three ways on"
+        self._box.border_title = _NO_MODEL
         self._box.display = False
         self._shown: tuple[str, ...] = ()
         self._has_model = False
@@ -152,7 +153,7 @@ class Welcome(VerticalGroup):
     @property
     def servers(self) -> tuple[int, ...]:
         """The ports of the local servers that can be chosen by their numbers, from 1."""
-        return self._servers if self.display and self._box.display else ()
+        return self._servers if self.display and self._box.display and not self._is_in_tour else ()
 
     def suggest(self, text: str) -> str:
         """The example that Tab puts in the place of this text: the first for none, and from one to the next;
@@ -250,12 +251,18 @@ class Welcome(VerticalGroup):
         from quorum.application.program_lookup import find_own_command
 
         command = make_printable(find_own_command(), newlines=False)
-        yield Content.assemble(("export ANTHROPIC_API_KEY=…", "bold"), "  then start again")
-        for number, port in enumerate(self._servers, 1):
+        if self.app.has_class(READER):  # there is no border that could have a title
+            yield Content(_NO_MODEL)
+        yield Content.assemble(
+            ("export ANTHROPIC_API_KEY=…", "bold"), " or ", ("OPENAI_API_KEY=…", "bold"), "  then start again"
+        )
+        servers = () if self._is_in_tour else self._servers
+        for number, port in enumerate(servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
             yield Content.assemble(f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}: ", (keys, "bold"), " uses it")
-        if not self._servers:
-            yield Content.assemble("a local server: start it, then ", (command, "bold"), " again")
+        if not servers:
+            again = (command, " again") if self._is_in_tour else ("/new", " finds it")
+            yield Content.assemble("a local server: start it, then ", (again[0], "bold"), again[1])
         if self._is_in_tour:
             yield Content.assemble("after the tour: ", ("quorum", "bold"), " in your project's folder")
         else:

@@ -78,6 +78,11 @@ def does_enter_steer(app: App[Any]) -> bool:
     return isinstance(app, KeyedApp) and app.enter_while_running == "steer"
 
 
+def offers_server_first(app: App[Any]) -> bool:
+    """Whether a server of models that is found is offered before a first prompt that no model would read."""
+    return isinstance(app, KeyedApp) and app.offers_server_first
+
+
 READER = "-reader"
 """The class of the app while it is made for a screen reader."""
 

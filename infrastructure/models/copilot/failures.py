@@ -135,7 +135,7 @@ class CopilotFailures:
     @property
     def _remedy(self) -> str:
         if self._launch.key_env is not None:
-            return f"set {self._launch.key_env} to a valid key"
+            return f"set {self._launch.key_env} to a valid key and start again"
         if self._launch.server is not None:
             return f"name the variable of its key with api_key_env in [providers.{self._launch.provider}]"
         return "log in with `copilot login`, or name the variable of a GitHub token with api_key_env"

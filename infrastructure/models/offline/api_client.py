@@ -100,7 +100,10 @@ def _parse_next_requests(scanner: Scanner) -> list[Request]:
 def _explain_unknown(scanner: Scanner) -> str:
     if begins_request(scanner.text, scanner.pos):
         return "That takes a model; if it belongs to a command or a text, put that in backticks or quotes."
-    return "No request begins like that; a name with spaces, or without a dot or slash, needs quotes."
+    return (
+        "A question, or a task in your own words, takes a model. Without one, no request begins like that; a "
+        "name with spaces, or without a dot or slash, needs quotes."
+    )
 
 
 _MODEL = "offline/offline"

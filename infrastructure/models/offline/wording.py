@@ -27,8 +27,8 @@ It understands requests like these, alone or joined by commas, "and", "then" or 
 Quotes or backticks keep names and texts together. All requests of one prompt are one batch."""
 
 WAYS = (
-    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, or start a local server; then start quorum "
-    "again."
+    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` and start again, or start a local server: in the "
+    "app, `/new` finds it."
 )
 
 _SHOWN_LINES = 20
@@ -55,7 +55,7 @@ def explain_no_request() -> str:
 def explain_cannot_see(attachments: Sequence[Attachment]) -> str:
     """What is said of images and PDFs before anything else."""
     names = ", ".join(_quote_code(each.name) for each in attachments)
-    return f"I cannot see {names}: that takes a model, which /model lets you choose."
+    return f"I cannot see {names}: that takes a model."
 
 
 def explain_nothing_open() -> str:

@@ -429,7 +429,11 @@ class Failures(Struct, frozen=True, kw_only=True):
         kind = kind or _classify_status(status)
         number = f" ({status})" if status is not None else ""
         if kind is _Kind.AUTHENTICATION:
-            remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in or self._name_key()
+            remedy = (
+                f"set {self.key_env} to a valid key and start again"
+                if self.key_env
+                else self.sign_in or self._name_key()
+            )
         reason = "; ".join(part for part in (detail or "it gave no reason", remedy) if part)
         return ProviderError(
             f"{self.provider} {_SAYS[kind]}{number}: {reason}",
@@ -512,9 +516,9 @@ def _walk_causes(error: BaseException) -> Iterator[BaseException]:
 
 def _read_reason(error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
-        return "the name of the host is not known"
+        return "the name of the host is not known (is there a network?)"
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
+        return "connection refused (does the server run?)"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return ""

@@ -102,7 +102,8 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
     problems = [*(problem for setup in setups for problem in setup.problems), *unread]
     _print_setups(setups)
     if not setups:
-        print("no settings of another agent are found" if sources else "nothing of another agent is found")
+        listed = ", ".join(names)
+        print(f"no settings of {listed} are found" if sources else f"nothing of {listed} is found")
     complain(problems)
     findings = [finding for setup in setups for finding in setup.findings if finding.is_taken_over]
     paths = list_new_paths(findings, settings.path)

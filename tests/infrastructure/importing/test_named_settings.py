@@ -94,3 +94,21 @@ def test_values_of_settings_that_are_not_known_are_not_shown(machine: Machine):
     content = json.dumps({"sandbox": {"proxy": "hunter2"}, "permissions": {"x": {"y": "hunter2"}}})
 
     assert "hunter2" not in repr(_name_settings(machine, "claude", ".claude/settings.json", content))
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "content", "there"),
+    [
+        ("codex", ".codex/config.toml", '[model_providers.x]\nbase_url = "http://x/v1"', "model_providers"),
+        ("opencode", ".config/opencode/opencode.json", '{"provider": {"x": {"npm": "y"}}}', "provider"),
+        ("kimi", ".kimi-code/config.toml", '[providers.x]\ntype = "kimi"', "providers"),
+    ],
+)
+def test_providers_of_other_agents_are_named_with_the_table_to_write_here(
+    machine: Machine, agent: str, name: str, content: str, there: str
+) -> None:
+    [found] = _name_settings(machine, agent, name, content)
+
+    assert found.there == there
+    assert "[providers.NAME]" in found.why
+    assert "docs/providers.md" in found.why

@@ -113,7 +113,7 @@ async def test_a_refused_key_is_reported_as_with_any_request(server: SseServer) 
 
     error = await _refusal(server)
 
-    assert str(error) == "local refused the key (401): … is no key; set KEY to a valid key"
+    assert str(error) == "local refused the key (401): … is no key; set KEY to a valid key and start again"
     assert error.kind is ProviderErrorKind.AUTHENTICATION
 
 

@@ -396,7 +396,8 @@ async def test_a_refused_connection_names_the_address(dialect: Any) -> None:
     with pytest.raises(ProviderError) as caught:
         await gateway.open_session("mine/m", Conversation(), "").send("hi")
     await gateway.aclose()
-    assert str(caught.value) == f"cannot connect to http://127.0.0.1:{port}: connection refused"
+    expected = f"cannot connect to http://127.0.0.1:{port}: connection refused (does the server run?)"
+    assert str(caught.value) == expected
     assert caught.value.retryable
 
 
@@ -414,9 +415,15 @@ def _raised_from(cause: Exception) -> httpx2.ConnectError:
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
-        (socket.gaierror(-2, "Name or service not known"), "the name of the host is not known"),
+        (
+            socket.gaierror(-2, "Name or service not known"),
+            "the name of the host is not known (is there a network?)",
+        ),
         (OSError(113, "No route to host"), "no route to host"),
-        (ExceptionGroup("both", [ConnectionRefusedError(111, "Connection refused")]), "connection refused"),
+        (
+            ExceptionGroup("both", [ConnectionRefusedError(111, "Connection refused")]),
+            "connection refused (does the server run?)",
+        ),
     ],
 )
 def test_a_failed_connection_says_what_the_system_said(cause: Exception, words: str) -> None:

@@ -173,7 +173,7 @@ async def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatc
     error = await _failure("anthropic")
     assert str(error) == (
         f"cannot connect to https://{HOST} through the proxy http://127.0.0.1:{port} of ALL_PROXY: "
-        "connection refused"
+        "connection refused (does the server run?)"
     )
     assert error.retryable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -170,4 +171,23 @@ def test_what_is_missing_is_named_without_caches(household: Household, main: Pat
     assert said.startswith("this worktree lacks what git ignores: .env, .venv, dist, local")
     assert "cache" not in said
     assert "notes" not in said
-    assert "[worktrees] in quorum.toml" in said
+    assert 'in quorum.toml, below [worktrees], links = [".venv", "node_modules"] links' in said
+    assert said.endswith('setup = "COMMAND" makes what is needed')
+
+
+def test_links_are_proposed_for_what_installers_bring_and_not_where_a_link_would_be_refused(
+    household: Household, main: Path
+) -> None:
+    for name in ("target", "dist"):
+        (main / name).mkdir()
+        (main / name / "file").write_text("")
+    (main / "vendor").symlink_to(main / "node_modules")
+    with (main / ".git/info/exclude").open("a") as file:
+        file.write("target\ndist\nvendor\n")
+    links = FolderLinks(str(household.root), household.environ, household.policy())
+
+    _, _, proposed = links.describe_missing().partition("links = ")
+    names = json.loads(proposed[: proposed.index("]") + 1])
+
+    assert names == [".venv", "node_modules"]
+    assert list(links.make(names)) == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.questions import QuestionController
 from quorum.tui.chat.welcome import LOCAL_SERVERS, find_local_servers
-from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp, offers_server_first
 
 if TYPE_CHECKING:
     from quorum.tui.agent.services import LocalServers
@@ -26,13 +26,7 @@ class LocalServerController:
 
     async def find_for_first(self, prompt: str, session: Session) -> int:
         """The port of a server to offer before a first prompt is sent, which no model would read; 0: none."""
-        app = self._host.app
-        if (
-            not prompt
-            or session.facts.has_model
-            or not isinstance(app, KeyedApp)
-            or not app.offers_server_first
-        ):
+        if not prompt or session.facts.has_model or not offers_server_first(self._host.app):
             return 0
         return next(iter(await find_local_servers()), 0)
 
@@ -51,6 +45,8 @@ class LocalServerController:
         elif self._current.get_resting("use the server") is not None:
             offer = self._offer(open_servers(), port, begin_session, otherwise)
             self._host.run_worker(offer, group="local-server")
+        else:
+            otherwise()
 
     async def _offer(
         self,
@@ -60,6 +56,7 @@ class LocalServerController:
         otherwise: Callable[[], object],
     ) -> None:
         if self._is_offering:
+            otherwise()
             return
         self._is_offering = True
         try:

@@ -11,7 +11,7 @@ from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_memory, par
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.writing import WritingController
-from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.keys.keyed_app import does_enter_steer, offers_server_first
 from quorum.tui.keys.slash_commands import NotACommand, find_action, is_command, waits_for_session
 from quorum.tui.prompt_box.history import REFUSAL, Recall, escape_command, is_leaving, is_prompt
 from quorum.tui.prompt_box.prompt import Prompt
@@ -31,7 +31,7 @@ class SendController:
     """Puts prompts in line, steers the running turn, resumes turns and runs `!` commands.
 
     What was sent takes the `welcome` off the screen and is remembered in `recall`. `is_asking`: a question to
-    the person is open.
+    the person is open. `use_server` offers the server on a port, and sends the prompt after the answer.
     """
 
     def __init__(
@@ -45,13 +45,14 @@ class SendController:
         transcript: TranscriptView,
         welcome: Welcome,
         resume: Callable[[str], None],
-        use_server: Callable[[int], None],
+        use_server: Callable[[int, str], None],
         is_asking: Callable[[], bool],
     ) -> None:
         self._host, self._current, self._turns = host, current, turns
         self._prompt, self._recall, self._transcript, self._welcome = prompt, recall, transcript, welcome
         self._is_asking, self._resume = is_asking, resume
         self._use_server = use_server
+        self._has_offered = False
 
     # -- prompts ------------------------------------------------------------------------------------------
 
@@ -72,7 +73,14 @@ class SendController:
         """Enter with a prompt: steer the running turn with it where the person wants that, else put it in line.
 
         What may be a custom command needs a turn of its own, and what cannot be said into the turn is queued.
+        Where no model would read the first prompt, a server of models that the welcome names is offered first.
         """
+        app = self._host.app
+        if self._welcome.servers and not self._has_offered and is_prompt(text) and offers_server_first(app):
+            self._has_offered = True
+            self.remember(escape_command(text))
+            self._use_server(self._welcome.servers[0], text)
+            return
         is_steering = does_enter_steer(self._host.app) and is_prompt(text) and not text.startswith("/")
         if is_steering and self._turns.running and not self._turns.steer(text):
             self.remember(escape_command(text))
@@ -124,13 +132,13 @@ class SendController:
         elif name := self._welcome.resumable:
             self._resume(name)
         elif self._welcome.servers:
-            self._use_server(self._welcome.servers[0])
+            self._use_server(self._welcome.servers[0], "")
 
     def choose_server(self, typed: str) -> bool:
         """Choose a local server of the welcome by its number; False where the text is none of theirs."""
         number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) == 1 else 0
         if is_offered := 1 <= number <= len(self._welcome.servers):
-            self._use_server(self._welcome.servers[number - 1])
+            self._use_server(self._welcome.servers[number - 1], "")
         return is_offered
 
     def action_retry(self) -> None:
