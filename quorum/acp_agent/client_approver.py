@@ -363,6 +363,7 @@ DIFF_CLIENTS = frozenset({"toad"})
 """Those of them that draw of an edit nothing but its diff and the names of options."""
 
 _CANCELLED = "cancelled"
+_REPLY_BY_PROMPT = "Your next prompt is the answer."
 _VOTES_SECS = 15.0
 _Answer = TypeVar("_Answer")
 
@@ -486,7 +487,8 @@ class ClientApprover:
         choice = build_choice(question)
         answers = list_answers(choice, by_name=self._shows_option_names)
         if not answers:
-            self._outbox.put(build_notice(f"{render_question_title(choice)}:\n\n{choice.message}"))
+            asked_in_text = f"{render_question_title(choice)}:\n\n{choice.message}\n\n{_REPLY_BY_PROMPT}"
+            self._outbox.put(build_notice(asked_in_text))
             return NobodyThere()
         call = ToolCallUpdate(
             tool_call_id=call_id,
