@@ -269,7 +269,8 @@ class CallGate:
             case Outcome.REJECTED if record.decision is DecisionLabel.NEEDS_APPROVAL:
                 asked = watch.asked or (output,)
                 answer = Answer.ASK if watch.signing is None else Answer.DENY
-                return self._answer(answer, *asked, doubt, *self._list_votes(), *watch.troubles)
+                untold = "" if any(doubt in reason for reason in asked) else doubt
+                return self._answer(answer, *asked, untold, *self._list_votes(), *watch.troubles)
             case Outcome.REJECTED:
                 return self._answer(Answer.DENY, watch.decided or output)
             case Outcome.SKIPPED:

@@ -40,7 +40,7 @@ def use_own_packages() -> None:
         package.__path__[:] = [here]
     else:  # this file is run by its path
         _load_package(here)
-    added = {os.path.realpath(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    added = {_make_absolute(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
     known = list(dict.fromkeys(map(_make_absolute, sys.path)))
     last = [place for place in known if place in added]
     sys.path[:] = [*(place for place in known if place not in last), *last]

@@ -175,8 +175,10 @@ class Tally(Struct, frozen=True, kw_only=True):
     decided_by: DecidedBy = DecidedBy.RULE
     doubt: str = ""
 
-    def describe_count(self) -> str:
-        """The count in one line, for the person."""
+    def describe_count(self, awaited: int = 0) -> str:
+        """The count in one line, for the person. Of the votes that failed, so many are only awaited still."""
+        if 0 < awaited <= self.errors:
+            return self._describe_arrived(awaited)
         parts = [f"{self.approvals} for, {self.rejections} against"]
         if self.abstentions:
             parts.append(f"{self.abstentions} abstained")
@@ -187,6 +189,17 @@ class Tally(Struct, frozen=True, kw_only=True):
         basis = self.rule if self.decided_by is DecidedBy.RULE else "first vote"
         doubt = f", {self.doubt}" if self.doubt else ""
         return f"{', '.join(parts)} ({basis}): {self.verdict}{doubt}"
+
+    def _describe_arrived(self, awaited: int) -> str:
+        said = (
+            (self.approvals, "for"),
+            (self.rejections, "against"),
+            (self.abstentions, "abstained"),
+            (self.errors - awaited, "failed"),
+        )
+        arrived = sum(count for count, _ in said)
+        counted = ", ".join(f"{count} {word}" for count, word in said if count)
+        return f"{arrived} of {arrived + awaited} voted{f': {counted}' if counted else ''}"
 
 
 def tally(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -161,13 +162,16 @@ def render_question(request: ReviewRequest, context: ReviewContext) -> str:
 
 def _render_reasons(request: ReviewRequest, context: ReviewContext) -> str:
     why = [show_line(reason) for reason in dict.fromkeys((*request.dangers, *request.reasons))]
-    votes = [f"votes: {show_line(context.tally.describe_count())}"] if context.reviewers else []
+    votes = [f"votes: {show_line(_describe_count(context))}"] if context.reviewers else []
     return f"[{show_line('; '.join((*votes, *why)), _LONGEST_HEAD)}]"
+
+
+def _describe_count(context: ReviewContext) -> str:
+    return context.tally.describe_count(len(context.awaited))
 
 
 def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str, Any]:
     """The same for programs: digest, reasons, votes and the packet itself."""
-    tally = context.tally
     return {
         "digest": request.packet.digest,
         "preamble": request.preamble,
@@ -176,7 +180,7 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
         "reviewers": list(context.reviewers),
         "not_asked": list(context.not_asked),
         "votes": [_vote_json(ballot) for ballot in sort_dissent_first(context.ballots)],
-        "tally": tally.describe_count() if context.reviewers else None,
+        "tally": _describe_count(context) if context.reviewers else None,
         "stale": request.stale,
         "earlier_plans": [
             {"round": earlier.number, "text": earlier.text, "votes": [*map(_vote_json, earlier.ballots)]}
@@ -260,7 +264,7 @@ def _render_votes(context: ReviewContext) -> Iterator[str]:
     if not context.reviewers:
         return
     independent = "" if context.independent else "; they are not independent: all are of one family of models"
-    yield f"- votes: {show_text(context.tally.describe_count())}{independent}"
+    yield f"- votes: {show_text(_describe_count(context))}{independent}"
     for ballot in sort_dissent_first(context.ballots):
         confidence = "" if ballot.confidence is None else f" ({ballot.confidence:.0%})"
         quoted = f", about “{show_line(ballot.objection)}”" if ballot.objection else ""
@@ -359,6 +363,8 @@ DIFF_CLIENTS = frozenset({"toad"})
 """Those of them that draw of an edit nothing but its diff and the names of options."""
 
 _CANCELLED = "cancelled"
+_REPLY_BY_PROMPT = "Your next prompt is the answer."
+_VOTES_SECS = 15.0
 _Answer = TypeVar("_Answer")
 
 
@@ -439,6 +445,8 @@ class ClientApprover:
 
         await self._outbox.wait_for_call(call_id)
         show()
+        if not self._redraws(packet):
+            await _wait_for_votes(review_context)
         if not self._shows_option_names and packet.seal.diff:  # it may draw no more than the diff
             self._outbox.put(build_notice(f"asks about {render_question(request, review_context)}"))
         call = ToolCallUpdate(
@@ -461,6 +469,10 @@ class ClientApprover:
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)
 
+    def _redraws(self, packet: ReviewPacket) -> bool:
+        """Whether votes that come after a question are seen in it."""
+        return self._shows_option_names and (self._shows_titles_of_edits or not packet.seal.diff)
+
     async def _ask_person(self, question: PersonQuestion, packet: ReviewPacket) -> ReviewAnswer:
         """Put a question of the model as a form, or as a choice of one option. A client that has neither gets
         it as text: the turn ends, and the next prompt is the reply."""
@@ -475,7 +487,8 @@ class ClientApprover:
         choice = build_choice(question)
         answers = list_answers(choice, by_name=self._shows_option_names)
         if not answers:
-            self._outbox.put(build_notice(f"{render_question_title(choice)}:\n\n{choice.message}"))
+            asked_in_text = f"{render_question_title(choice)}:\n\n{choice.message}\n\n{_REPLY_BY_PROMPT}"
+            self._outbox.put(build_notice(asked_in_text))
             return NobodyThere()
         call = ToolCallUpdate(
             tool_call_id=call_id,
@@ -582,6 +595,23 @@ class ClientApprover:
             complain([f"the client chose an option that was not offered: {show_line(chosen)}"])
             return ""
         return chosen
+
+
+async def _wait_for_votes(context: ReviewContext) -> None:
+    """Wait until all have voted, for a while."""
+    arrived = asyncio.Event()
+
+    def look() -> None:
+        if not context.awaited:
+            arrived.set()
+
+    unwatch = context.watch(look)
+    look()
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(arrived.wait(), _VOTES_SECS)
+    finally:
+        unwatch()
 
 
 async def _wait_for(answer: Awaitable[_Answer]) -> _Answer | None:

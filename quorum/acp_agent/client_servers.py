@@ -10,6 +10,7 @@ from typing import TypeAlias
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from quorum.acp_agent.tool_calls import show_line
+from quorum.infrastructure.config.web_address import is_web_address
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
@@ -75,5 +76,9 @@ def _find_obstacle(server: ClientServer, name: str, taken: Collection[str]) -> s
     match server:
         case SseMcpServer() | AcpMcpServer():
             return "its kind is not supported, only programs and streamable HTTP"
+        case HttpMcpServer() if not (server.url and is_web_address(server.url)):
+            return "its address does not start with http:// or https://"
+        case McpServerStdio() if not server.command:
+            return "it names no program"
         case _:
             return ""

@@ -197,7 +197,7 @@ class SessionComposer:
 
     def _open_storage(self) -> Storage:
         if self._listed is None:
-            loaded = load(self._options, self._options.workdir or Path(), needs_project=False)
+            loaded = load(self._options, self._options.workdir or find_own_folder(), needs_project=False)
             self._listed = open_storage(loaded.settings.storage, os.environ)
         return self._listed
 
@@ -205,6 +205,14 @@ class SessionComposer:
         """Let go of the list of sessions. Raises LedgerError."""
         if self._listed is not None:
             await asyncio.to_thread(self._listed.close)
+
+
+def find_own_folder() -> Path:
+    """The folder of the process; the root where that is gone, as a work tree that its editor has removed is."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
 
 
 def _find_former_model(record: SessionRecord) -> str:

@@ -50,7 +50,7 @@ from acp.schema import (
 
 from quorum.acp_agent.client_approver import DIFF_CLIENTS, NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
-from quorum.acp_agent.client_session import ClientSession, SessionComposer
+from quorum.acp_agent.client_session import ClientSession, SessionComposer, find_own_folder
 from quorum.acp_agent.config_options import ConfigOptions, list_modes, list_offered_models, restore_mode
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
@@ -138,7 +138,7 @@ class ProtocolAgent:
             raise RequestError(
                 _INVALID_PARAMS, f"there is no method {show_line(method_id)!a}, only {KEY_METHOD.id}"
             )
-        root = self._refused_in or Path.cwd()
+        root = self._refused_in or find_own_folder()
         try:
             await self._composer.check_provider(root)
         except ProviderError as error:

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
+from acp.exceptions import RequestError
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
@@ -191,6 +192,58 @@ def _identify(request_id: object) -> tuple[type, Any] | None:
     return (type(request_id), request_id) if type(request_id) in (str, int) else None
 
 
+_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
+_MOST_PLACES = 3
+
+
+def read_message(line: bytes) -> dict[str, Any]:
+    """The message of a line, as the SDK can take it. Raises RequestError for what is none.
+
+    The SDK ends with an answer whose id cannot be hashed or whose error is no object, and follows the result
+    that stands beside an error. `_meta` is dropped: quorum gives it no meaning, and the SDK would let its keys
+    take the place of parameters.
+    """
+    try:
+        message = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(_PARSE_ERROR, f"a line is not JSON: {error}") from error
+    if (
+        not isinstance(message, dict)
+        or not isinstance(message.get("method", ""), str)
+        or not message.keys() & {"id", "method"}
+    ):
+        raise RequestError(_INVALID_REQUEST, "a line is no request, notification or response of JSON-RPC")
+    if message.get("id") is not None and _identify(message["id"]) is None:
+        raise RequestError(_INVALID_REQUEST, "the id of a message must be text or a whole number")
+    if "method" in message:
+        if message.get("params") is None:
+            message["params"] = {}
+        if isinstance(message["params"], dict):
+            message["params"].pop("_meta", None)
+    elif (said := message.get("error")) is not None:
+        message.pop("result", None)
+        if not isinstance(said, dict):
+            message["error"] = {"code": _INTERNAL_ERROR, "message": "the error of this answer is no object"}
+    return message
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"there is no {name}")
+
+
+def name_places(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with what is wrong with parameters in its message, which many clients show alone, and
+    without the values that were sent."""
+    error = answer.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    if not isinstance(error, dict) or not isinstance(data, dict) or not isinstance(data.get("errors"), list):
+        return answer
+    faults = [{key: fault[key] for key in ("loc", "msg")} for fault in data["errors"]]
+    said = [f"{'.'.join(map(str, fault['loc'])) or 'params'}: {fault['msg']}" for fault in faults]
+    message = f"{error['message']}: {'; '.join(said[:_MOST_PLACES])}"
+    return {**answer, "error": {**error, "message": message, "data": {"errors": faults}}}
+
+
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is refused: the largest prompt holds images and PDFs of some 50 MB."""
 
@@ -199,15 +252,13 @@ _MOST_UNSENT_BYTES = 4 * 1024 * 1024
 _MOST_UNREAD = 256
 _CLOSING_SECS = 2.0
 _SETTLING_SECS = 15.0
-_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
 class StandardIoTransport:
     """Implements the `Transport` of the SDK over two descriptors, whatever they are: pipes, files, a terminal.
 
     A thread reads and a thread writes, so that descriptors which other programs share stay blocking. A line
-    that is no message is answered with an error, and the next one is read. `_meta` of a message is dropped:
-    quorum gives it no meaning, and the SDK would let its keys take the place of parameters.
+    that is no message is answered with an error, and the next one is read.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -236,7 +287,7 @@ class StandardIoTransport:
         client is gone."""
         if self._is_lost:
             raise ConnectionError("the client is gone")
-        self._put(self._routing.send(message))
+        self._put(self._routing.send(name_places(message)))
         if "method" not in message:
             self._count_request(-1)
         if not self._has_room.is_set():
@@ -340,15 +391,10 @@ class StandardIoTransport:
         if not line.strip():
             return
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            self._refuse(_PARSE_ERROR, f"a line is not JSON: {error}")
+            message = read_message(line)
+        except RequestError as error:
+            self._refuse(error.code, str(error))
             return
-        if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
-            self._refuse(_INVALID_REQUEST, "a line is no request, notification or response of JSON-RPC")
-            return
-        if isinstance(params := message.get("params"), dict):
-            params.pop("_meta", None)
         self._unread.acquire()
         self._call(self._received.put_nowait, message)
 

@@ -44,9 +44,15 @@ def render_votes_json(review_context: ReviewContext) -> dict[str, object]:
         "awaited": list(review_context.awaited),
         "not_asked": list(review_context.not_asked),
         "lenses": dict(review_context.lenses),
-        "count": review_context.tally.describe_count() if review_context.reviewers else "",
+        "count": _describe_count(review_context),
         "independent": review_context.independent,
     }
+
+
+def _describe_count(review_context: ReviewContext) -> str:
+    if not review_context.reviewers:
+        return ""
+    return review_context.tally.describe_count(len(review_context.awaited))
 
 
 def render_earlier_plans_json(request: ReviewRequest) -> list[dict[str, object]]:

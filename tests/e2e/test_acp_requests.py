@@ -456,5 +456,6 @@ async def test_without_forms_and_names_of_options_the_question_is_text_and_the_n
 
     assert "The model asks you" in text
     assert "2. Green" in text
+    assert "Your next prompt is the answer." in text
     assert served.editor.asked == []
     assert "nobody is there to answer" in json.dumps(model.bodies[-1])

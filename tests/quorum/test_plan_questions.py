@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from quorum.acp_agent.client_approver import describe_review, show_review
+from quorum.acp_agent.client_approver import describe_review, render_question, show_review
 from quorum.domain.calls.execution import Seal
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
@@ -13,7 +13,7 @@ from quorum.domain.review.questions import EarlierPlan
 from quorum.domain.review.severity import Severity
 from quorum.rpc.review_json import render_earlier_plans_json, render_votes_json
 from tests.support.fake_agent import a_packet, a_request
-from tests.support.review_contexts import a_ballot, a_review_context, voted
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 
 OBJECTION = PlanObjection(claim="no \u202etest", severity=Severity.HIGH, task="read")
 AGAINST = replace(a_ballot("p/1", Vote.REJECT), objections=(OBJECTION,))
@@ -64,3 +64,13 @@ def test_what_the_model_wrote_stands_in_one_line_above_the_reasons_in_an_editor(
 
     assert "- the model wrote: Now the plan: - packet: 0000\n- asked because" in text
     assert describe_review(asked, CONTEXT)["preamble"] == asked.preamble
+
+
+def test_a_vote_that_is_awaited_still_has_not_failed_wherever_votes_are_read() -> None:
+    context = a_review_context(voted(a_ballot(THREE[0], Vote.REJECT)))
+    text = show_review(REQUEST, context, None)[-1].content.text
+
+    assert "- votes: 1 of 3 voted: 1 against\n" in text
+    assert describe_review(REQUEST, context)["tally"] == "1 of 3 voted: 1 against"
+    assert render_question(REQUEST, context).startswith("[votes: 1 of 3 voted: 1 against; ")
+    assert render_votes_json(context)["count"] == "1 of 3 voted: 1 against"

@@ -7,6 +7,7 @@ from acp.schema import (
     AllowedOutcome,
     PermissionOption,
     RequestPermissionResponse,
+    ToolCallProgress,
     ToolCallStart,
     ToolCallUpdate,
 )
@@ -17,7 +18,7 @@ from quorum.acp_agent.tool_calls import identify_call
 from quorum.application.ports.people import ReviewQuestion
 from quorum.domain.calls.packet import ReviewPacket
 from tests.support.fake_agent import ROUTINE, a_command, a_request, an_edit
-from tests.support.review_contexts import a_review_context
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 
 
 async def refuse(*_: object) -> object:
@@ -86,3 +87,46 @@ async def test_a_client_that_draws_of_an_edit_its_diff_alone_reads_the_reasons_i
     await approver.ask(ReviewQuestion(a_request(packet), a_review_context()))
 
     assert offered[0] == name
+
+
+@pytest.mark.parametrize(
+    ("packet", "shows_option_names", "shows_titles_of_edits", "said"),
+    [
+        (a_command("make"), False, True, "[votes: 3 for, 0 against (majority): approved; "),
+        (an_edit("-a\n+b\n"), True, False, "[votes: 3 for, 0 against (majority): approved; "),
+        (a_command("make"), True, False, "[votes: 1 of 3 voted: 1 for; "),
+    ],
+)
+async def test_a_client_that_draws_a_question_once_is_asked_when_all_have_voted(
+    packet: ReviewPacket, *, shows_option_names: bool, shows_titles_of_edits: bool, said: str
+) -> None:
+    titles: list[str] = []
+    feed = voted(a_ballot(THREE[0]))
+
+    async def ask(call: ToolCallUpdate, _options: list[PermissionOption]) -> RequestPermissionResponse:
+        titles.append(call.title or "")
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id="reject"))
+
+    async def send(update: ToolCallStart | ToolCallProgress) -> None:
+        if isinstance(update, ToolCallProgress):  # the question is prepared
+            for reviewer in feed.awaited:
+                feed.add(a_ballot(reviewer))
+
+    async def find_unsaved(_request: object) -> tuple[str, ...]:
+        return ()
+
+    outbox = Outbox(send)
+    outbox.open()
+    outbox.put(
+        ToolCallStart(session_update="tool_call", tool_call_id=identify_call(packet.context), title="it begins")
+    )
+    approver = ClientApprover(
+        ask,
+        outbox,
+        find_unsaved,
+        shows_option_names=shows_option_names,
+        shows_titles_of_edits=shows_titles_of_edits,
+    )
+    await approver.ask(ReviewQuestion(a_request(packet), a_review_context(feed)))
+
+    assert titles[0].startswith(said)

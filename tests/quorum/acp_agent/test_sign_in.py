@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quorum.acp_agent.client_session import find_own_folder
 from quorum.acp_agent.sign_in import KEY_METHOD, require_provider
 from quorum.domain.errors import ProviderError
 from tests.support.settings_machine import Machine
@@ -58,3 +59,16 @@ async def test_a_session_continues_with_its_former_model_where_that_can_be_asked
 
 def test_the_method_says_what_to_set() -> None:
     assert "ANTHROPIC_API_KEY" in (KEY_METHOD.description or "")
+
+
+def test_an_editor_that_removed_the_folder_of_the_process_is_still_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    assert find_own_folder() == gone
+
+    gone.rmdir()
+
+    assert find_own_folder() == Path("/")

@@ -24,6 +24,7 @@ from quorum.gate import resident_client
 from quorum.tui.agent.opening import StartFailure
 from tests.quorum.gate.test_gate_record import gate_process, only, sessions_of
 from tests.support.gate_rig import GateAnswer, GateRig
+from tests.support.headless_run import QUORUM
 from tests.support.sse_server import Hang, Raw, Refuse, Reply, Say, SseServer
 
 QUORUM_MODE = '[review]\nmode = "quorum"\n'
@@ -37,6 +38,41 @@ def reviewers(*ports: int) -> str:
         for n, port in enumerate(ports)
     )
     return f"{QUORUM_MODE}[models]\nreview = [{names}]\n{tables}"
+
+
+# ---------------------------------------------------------------- the working folder
+
+
+def test_the_program_starts_in_a_folder_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(sys, "executable", sys.executable)
+
+    program.use_own_packages()
+
+    assert sys.path[-1] == ""
+
+
+@pytest.mark.long
+def test_a_call_from_a_folder_that_was_removed_is_asked(rig: GateRig) -> None:
+    gone = rig.root / "gone"
+    gone.mkdir()
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f'rmdir "{gone}" && exec "{QUORUM}" gate --dialect claude'],
+        cwd=gone,
+        input=json.dumps(rig.payload("Bash", command="touch a") | {"cwd": str(gone)}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["hookSpecificOutput"]["permissionDecision"] == "ask"
 
 
 # ---------------------------------------------------------------- reviewers

@@ -122,6 +122,12 @@ def test_our_own_form_has_an_answer_and_an_exit_code(
     assert answer.json["reasons"]
 
 
+def test_each_reason_is_said_once(rig: GateRig) -> None:
+    reasons = "; ".join(rig.own("unheard_of").json["reasons"])
+
+    assert reasons.count("what the tool unheard_of would do with this is not known") == 1
+
+
 def test_the_digest_binds_the_answer_to_the_call(rig: GateRig) -> None:
     rig.file("a.txt")
 

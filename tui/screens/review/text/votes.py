@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from rich.cells import cell_len
@@ -115,24 +114,13 @@ def _list_silent(review_context: ReviewContext) -> list[tuple[tuple[str, str], s
 
 
 def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
-    asked, arrived = len(review_context.reviewers), len(review_context.ballots)
-    counted = (
-        review_context.tally.describe_count()
-        if not review_context.awaited
-        else f"{arrived} of {asked} voted{_render_count_so_far(review_context)}"
-    )
+    counted = review_context.tally.describe_count(len(review_context.awaited))
     parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
-    if not review_context.independent and asked > 1:
+    if not review_context.independent and len(review_context.reviewers) > 1:
         parts.append(StyledPart(" · not independent: one family of models", LineKind.WARNING))
     if hint:
         parts.append(StyledPart(f" · {hint}", LineKind.QUIET))
     return _cut(tuple(parts), width)
-
-
-def _render_count_so_far(review_context: ReviewContext) -> str:
-    counts = Counter[str](ballot.counts_as for ballot in review_context.ballots)
-    counted = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
-    return f": {', '.join(counted)}" if counted else ""
 
 
 def _render_ballot(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
