@@ -344,6 +344,7 @@ _TOO_LONG = (
     r"|exceeds? .{0,30}context (size|length)"
     r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
     r"|max_(?:completion_)?tokens must be at least 1, got -\d"  # vLLM, for what the prompt leaves
+    r"|expected maxLength: \d{5,}, actual: \d"  # Bedrock, in characters
     r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds"
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
