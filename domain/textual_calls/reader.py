@@ -129,7 +129,8 @@ EXAMPLE = (
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bp\. ?ej\.|\bp\. ?ex\.|\b(?:beispiel(?:sweise)?|e[jx]emplo|exemplu|exemple|esempio|"
     r"(?:bij)?voorbeeld|e(?:x|ks)empel|přík?lad|példá?(?:ul)?|ví dụ|contoh)\b|"
-    r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|пример|приклад|דוגמ|مثال|مثلا|उदाहरण|ตัวอย่าง|예를 들|예시|예:|例えば|例[:：]|例如|比如|示例|範例"
+    r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|"
+    r"пример|приклад|דוגמ|مثال|مثلا|उदाहरण|ตัวอย่าง|예를 들|예시|예:|例えば|例[:：]|例如|比如|示例|範例"
 )
 # words by which a model begins a call itself
 _BEGINS_CALL = (
