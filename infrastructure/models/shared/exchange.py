@@ -30,6 +30,7 @@ from quorum.infrastructure.models.shared.api_client import (
     DocumentApiClient,
     VisionApiClient,
 )
+from quorum.infrastructure.models.shared.call_arguments import fit_call_names
 from quorum.infrastructure.models.shared.error_bodies import (
     FreeModels,
     PlainSchemas,
@@ -160,7 +161,7 @@ class ApiExchange:
             else:
                 if self._attachments is not None:
                     self._attachments.accept(sent)
-                return response
+                return fit_call_names(response, sent.tools)
             await asyncio.sleep(delay)
 
     def _fit_request(self, wanted: ApiRequest) -> ApiRequest:
