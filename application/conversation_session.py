@@ -194,6 +194,7 @@ class ConversationSession:
             max_output_tokens=max_output_tokens,
             effort=self._effort,
             left_out=self._conversation.left_out,
+            plain_schemas=self._conversation.plain_schemas,
         )
         arriving = ArrivingAnswer(on_event)
         try:

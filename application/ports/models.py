@@ -28,7 +28,7 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     `tools` are neutral schemas {name, description, input_schema}. `max_output_tokens` bounds the answer in
     place of the settings; `window` is that of the model, where it is known. An `effort` that the model's API
     does not take is left out. `left_out` says why a model, by its full name, is not sent an attachment, by its
-    hash; what it does not take is added.
+    hash, and `plain_schemas` which models are sent the schemas in plain form; what one does not take is added.
     """
 
     messages: tuple[Message, ...]
@@ -39,6 +39,7 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     window: int | None = None
     effort: Effort = Effort.DEFAULT
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+    plain_schemas: set[str] = field(default_factory=set)
 
 
 class LlmExchange(Protocol):

@@ -54,6 +54,7 @@ from quorum.domain.events.event import (
     NoticeGiven,
     RequestRepeated,
     ResponseCompleted,
+    SchemasMadePlain,
     UsageCounted,
 )
 from quorum.domain.replacing import replace
@@ -206,9 +207,12 @@ class Dialogue:
     def _take_event(self, event: StreamEvent) -> None:
         """Show what arrives. A tool that was refused is offered no more; the person reads what is left out."""
         if isinstance(event, StreamRetry) and event.is_lasting:
+            model = self._session.answering
             if event.without_tool:
-                self.tools.refuse(self._session.answering, event.without_tool)
-            self._events.note(NoticeGiven(message=event.reason))
+                self.tools.refuse(model, event.without_tool)
+                self._events.note(NoticeGiven(message=event.reason))
+            else:
+                self._events.note(SchemasMadePlain(message=event.reason, model=model))
         else:
             self._stream.add_event(event)
 
@@ -501,6 +505,7 @@ class Dialogue:
                 window=keeper.find_known_window(exchange.model) if keeper is not None else None,
                 effort=self._get_effort(exchange.model),
                 left_out=self.conversation.left_out,
+                plain_schemas=self.conversation.plain_schemas,
             )
 
         arriving = ArrivingAnswer(self._take_event)

@@ -209,6 +209,11 @@ class OfferedTools(Struct, frozen=True):
         meant = translate_tool_name(name)
         if meant in self.names:
             return f"; use {meant}"
+        if (
+            len(served := [each for each in self.names if is_of_server(each) and each.endswith(f"__{name}")])
+            == 1
+        ):
+            return f"; use {served[0]}"
         traits = find_traits(meant)
         if (other := next((each for each in traits.instead if each in self.names), None)) is not None:
             return f"; use {other}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import is_
 from types import MappingProxyType
 from typing import TypeAlias
@@ -81,7 +81,8 @@ class Conversation:
     """The history. Every change goes through a method that keeps it legal for any provider.
 
     It grows at its end; only compaction and rewinding change what was there before. `left_out` says why a
-    model, by its full name, is not sent an attachment, by its hash: it refused it, or takes none so large.
+    model, by its full name, is not sent an attachment, by its hash: it refused it, or takes none so large;
+    `plain_schemas` are the models that do not take the schemas of tools as they are.
     """
 
     def __init__(
@@ -89,10 +90,12 @@ class Conversation:
         messages: Sequence[Message] = (),
         *,
         left_out: Mapping[tuple[str, str], str] = MappingProxyType({}),
+        plain_schemas: Collection[str] = (),
     ) -> None:
         self._messages: list[Message] = list(messages)
         self._rewrites = 0
         self.left_out: dict[tuple[str, str], str] = dict(left_out)
+        self.plain_schemas = set(plain_schemas)
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -77,6 +77,7 @@ from quorum.domain.events.session import (
     ModelFellBack,
     NoticeGiven,
     SandboxChecked,
+    SchemasMadePlain,
     SessionFinished,
     SessionRedone,
     SessionRenamed,
@@ -559,6 +560,7 @@ Event: TypeAlias = (
     | SpendCapRaised
     | ErrorOccurred
     | NoticeGiven
+    | SchemasMadePlain
     | TurnFinished
     | SessionFinished
 )

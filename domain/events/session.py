@@ -262,5 +262,11 @@ class NoticeGiven(Fact, frozen=True, kw_only=True, tag="notice_given"):
         return self.message
 
 
+class SchemasMadePlain(NoticeGiven, frozen=True, kw_only=True, tag="schemas_made_plain"):
+    """A model did not take the schemas of all tools: it is sent plain ones from now on."""
+
+    model: str
+
+
 class SessionFinished(ReportedEnd, frozen=True, kw_only=True, tag="session_finished"):
     """A session closed."""

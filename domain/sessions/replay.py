@@ -58,6 +58,7 @@ from quorum.domain.events.event import (
     ResultReceived,
     ReviewDecided,
     ReviewRequested,
+    SchemasMadePlain,
     SessionRedone,
     SessionResumed,
     SessionRewound,
@@ -358,6 +359,7 @@ class Replay:
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
         self._left_out: Mapping[tuple[str, str], str] = {}
+        self._plain_schemas: frozenset[str] = frozenset()
         self._blobs: set[str] = set()
         self._unsent: tuple[str, ...] = ()
         self._responses = 0
@@ -429,6 +431,7 @@ class Replay:
                 plan_choice=self._plan_rounds.choice,
                 subagents=self._subagents,
                 left_out=self._left_out,
+                plain_schemas=self._plain_schemas,
                 system_prompt=self._system_prompt,
                 listed_tools=self._listed_tools,
                 tool_schemas=self._tool_schemas,
@@ -556,6 +559,8 @@ class Replay:
                 self._values = {key: value for key, value in merged.items() if value is not None}
             case AttachmentLeftOut():
                 self._left_out = {**self._left_out, (event.model, event.sha256): event.reason}
+            case SchemasMadePlain(model=model):
+                self._plain_schemas |= {model}
             case UsageCounted():
                 self._spending = event.add_to(self._spending)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:

@@ -139,7 +139,8 @@ class SessionState(Struct, frozen=True, kw_only=True):
     person has not decided on yet, oldest first; `plan_choice` is that among plans of several models.
     `origin` is what it was told of the session that it was opened from; `unread_notes` are, by id, what it was
     told of others and no request has carried; `results` says for each session whose answer was taken over how
-    many answers that had. `left_out` says why a model is not sent an attachment, as `Conversation` has it.
+    many answers that had. `left_out` says why a model is not sent an attachment, and `plain_schemas` which
+    models are sent plain schemas of tools, as `Conversation` has both.
     `listed_tools` are the lists that requests carried, oldest first, and `tool_schemas` the schemas on the
     record by their SHA-256.
     """
@@ -181,6 +182,7 @@ class SessionState(Struct, frozen=True, kw_only=True):
     unread_notes: Mapping[str, str] = field(default_factory=dict)
     results: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    plain_schemas: frozenset[str] = frozenset()
     system_prompt: tuple[PromptPart, ...] = ()
     listed_tools: tuple[ToolsListed, ...] = ()
     tool_schemas: Mapping[str, JsonObject] = field(default_factory=dict)

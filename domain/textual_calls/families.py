@@ -12,7 +12,9 @@ from quorum.domain.textual_calls.forms import (
     BareObjectForm,
     Form,
     JsonForm,
+    MentioningForm,
     NamedForm,
+    NestedForm,
     PythonForm,
     TaggedForm,
 )
@@ -59,7 +61,8 @@ _CALL_TAG = rf"(?P<tag>{_CALL_WORD})>"
 _IS = r"(?:\s*+|\s++name\s*+)=\s*+\"?"
 
 _TOOL_CALL_TAGS = JsonForm(
-    re.compile(rf"<tool_call>\s*+(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*+(?:```\s*+)?</tool_call>")
+    re.compile(rf"<(?:longcat_)?tool_call>\s*+(?:```(?:json)?)?{_OBJECT}"),
+    re.compile(r"\s*+(?:```\s*+)?</(?:longcat_)?tool_call>"),
 )
 _FUNCTION_TAGS = TaggedForm(
     re.compile(rf"(?:<(?:\w+:)?tool_call>\s*+){{0,2}}<function{_IS}{_NAME}\"?\s*+>(?!\s*+\{{)"),
@@ -79,6 +82,10 @@ _INVOKE = TaggedForm(
     closing=r"</invoke>(?:\s*+</(?:minimax:tool_call|function_calls)>)?",
 )
 
+# The tags of GLM, as LongCat and Hunyuan also write them: with a first word, or a number of the checkpoint
+_LONGCAT, _MARKED = "(?:longcat_)?", r"(?::\w{1,20})?"
+_GLM_CALL = f"{_LONGCAT}tool_call{_MARKED}"
+
 # The tokens of DeepSeek, as servers also write them: with another bar, and an underscore or a space between.
 _BAR, _GAP = "[｜|]", r"[▁_\s]"
 
@@ -90,6 +97,9 @@ def _token(*words: str) -> str:
 _DSML = rf"{_BAR}DSML{_BAR}\s?"
 _DSML_SECTION = rf"<{_DSML}(?:function_calls|tool_calls|calls)>\s*+"
 _DSML_END = rf"(?:\s*+</{_DSML}(?:function_calls|tool_calls|calls)>)?"
+
+# what stands before each tag of MiniMax M3
+_M3 = r"\]<\]minimax\[>\[\s?"
 
 _START = r"(?:<\|start\|>\w*)?"
 _MESSAGE = r"(?:(?!\bto=)[^<>\n]){0,40}(?:<\|constrain\|>[^<>\n]{0,20})?<\|message\|>"
@@ -108,7 +118,7 @@ RESULTS = (
 )
 
 _FAMILIES: dict[ToolParser, Family] = {
-    "hermes": Family((_TOOL_CALL_TAGS,), ("<tool_call>",)),
+    "hermes": Family((_TOOL_CALL_TAGS,), ("<tool_call>", "<longcat_tool_call>")),
     "qwen-coder": Family(
         (_FUNCTION_TAGS, _FUNCTION_JSON, _TOOL_CALL_TAGS),
         ("<tool_call>", "<function", "<seed:tool_call>"),
@@ -156,8 +166,14 @@ _FAMILIES: dict[ToolParser, Family] = {
                     rf"(?:\s*+{_token('tool', 'calls', 'end')})?"
                 ),
             ),
+            NamedForm(
+                re.compile(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*+>\s*+(?=\{{)"),
+                re.compile(rf"\s*+</{_DSML}invoke>{_DSML_END}"),
+            ),
             TaggedForm(
-                re.compile(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*+(?:/>{_DSML_END}|>)"),
+                re.compile(
+                    rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*+(?:/>{_DSML_END}|>(?!\s*+\{{))"
+                ),
                 parameter=rf"<{_DSML}parameter name=\"{KEY}\"(?:\s+string=\"(?P<kind>\w+)\")?>",
                 parameter_end=rf"</{_DSML}parameter>",
                 closing=rf"</{_DSML}invoke>{_DSML_END}",
@@ -169,14 +185,16 @@ _FAMILIES: dict[ToolParser, Family] = {
     "glm": Family(
         (
             TaggedForm(
-                re.compile(rf"<tool_call>\s*+{_NAME}\s*+(?=<arg_key>|</tool_call>)"),
-                parameter=rf"<arg_key>{KEY}</arg_key>\s*+<arg_value>",
-                parameter_end="</arg_value>",
-                closing="</tool_call>",
+                re.compile(
+                    rf"(?:<tool_calls{_MARKED}>\s*+)?<{_GLM_CALL}>\s*+{_NAME}\s*+(?=<{_LONGCAT}arg_key{_MARKED}>|</{_GLM_CALL}>)"
+                ),
+                parameter=rf"<{_LONGCAT}arg_key{_MARKED}>{KEY}</{_LONGCAT}arg_key{_MARKED}>\s*+<{_LONGCAT}arg_value{_MARKED}>",
+                parameter_end=rf"</{_LONGCAT}arg_value{_MARKED}>",
+                closing=rf"</{_GLM_CALL}>(?:\s*+</tool_calls{_MARKED}>)?",
             ),
             _TOOL_CALL_TAGS,
         ),
-        ("<tool_call>",),
+        ("<tool_call", "<longcat_tool_call>"),
         results=("<|observation|>", "<|user|>"),
     ),
     "kimi": Family(
@@ -265,6 +283,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 re.compile(rf">>>{_PLAIN_NAME}\n\s*+(?=\{{)"),
                 re.compile(r"\s*+<\|eot_id\|>"),
                 begins_line=True,
+                may_follow=".!?:",
                 needs_offer=True,
             ),
             NamedForm(
@@ -298,9 +317,14 @@ _FAMILIES: dict[ToolParser, Family] = {
     "minimax": Family(
         (
             _INVOKE,
+            NestedForm(
+                re.compile(rf"(?:{_M3}<tool_call>\s*+)?{_M3}<invoke name=\"{_NAME}\">"),
+                re.compile(rf"\s*+{_M3}<(?P<end>/?)(?P<tag>[^<>\n]{{1,200}}?)>"),
+                re.compile(rf"\s*+{_M3}</invoke>(?:\s*+{_M3}</tool_call>)?"),
+            ),
             JsonForm(re.compile(rf"<tool_calls>{_OBJECT}"), re.compile(r"\s*+</tool_calls>")),
         ),
-        ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
+        ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>", "]<]minimax"),
         results=("]~b]tool", "]~b]user", "<response>"),
     ),
     "command": Family(
@@ -368,6 +392,32 @@ _FAMILIES: dict[ToolParser, Family] = {
         is_framed=True,
     ),
 }
+
+
+_CALL_TOKEN = r"(?:tool|function)s?[_▁ ](?:calls?|uses?|prefix|suffix)(?:[_▁ :]\w{1,10})?"
+OTHER_FAMILY = Family(
+    (
+        # between two tokens, or in a tag that says no more than that it is a call
+        MentioningForm(
+            re.compile(rf"<{_BAR}(?!/){_CALL_TOKEN}{_BAR}>"),
+            re.compile(rf"<{_BAR}/?{_CALL_TOKEN}{_BAR}>\s*+\Z"),
+        ),
+        MentioningForm(re.compile(rf"<{_CALL_WORD}>(?!\s*+[\[{{])"), re.compile(rf"</{_CALL_WORD}>\s*+\Z")),
+        # in a tag that has the name of the tool, as agents ask for it in their prompts
+        MentioningForm(
+            re.compile(r"<(?P<name>[\w-]{1,100})>(?=\s*+<[\w-]{1,100}>)"),
+            re.compile(r"</(?P<name>[\w-]{1,100})>\s*+\Z"),
+        ),
+        # and as ReAct writes
+        MentioningForm(
+            re.compile(r"Action:[ \t]*(?P<name>[\w-]{1,100})[ \t]*\n\s*+Action Input:\s*+(?=\{)"),
+            re.compile(r"\}\s*+\Z"),
+            begins_line=True,
+        ),
+    ),
+    ("<", "Action:"),
+)
+"""How models of no family above write: it is seen that their answers end in a call, and which tool it is of."""
 
 
 def get_family(parser: ToolParser) -> Family:

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from quorum.domain.text.json_text import require_one_value
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
@@ -28,6 +29,8 @@ _KEYS_OF_CALLS = frozenset(
     )
 )
 _LONGEST_NAME = 100
+_DEEPEST = 100
+_WORD = r"[\w.-]+"
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
 _BETWEEN = r"[\s,;]*(?=\{)"
@@ -88,6 +91,11 @@ class Form(Protocol):
         """Whether it counts only where nothing stands before it in its line."""
         ...
 
+    @property
+    def may_follow(self) -> str:
+        """The characters behind which it counts all the same, as its template puts it there."""
+        ...
+
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
         """Read what follows the opening."""
         ...
@@ -98,6 +106,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 
     is_alone: bool = False
     begins_line: bool = False
+    may_follow: str = ""
 
 
 class JsonForm(_Place, frozen=True):
@@ -324,6 +333,82 @@ class TaggedForm(_Place, frozen=True):
     def _wait(self, name: str, text: str, position: int, *, is_whole: bool) -> Outcome:
         is_open = not is_whole and len(text) - position < _LONGEST_NAME
         return Unfinished(name) if is_open else None
+
+
+class NestedForm(_Place, frozen=True):
+    """The name of the tool in the opening, then tags in tags: one with the name of each argument, and `item`
+    for each one of a list. `mark` is one such tag, with the groups `end` and `tag`.
+    """
+
+    opening: re.Pattern[str]
+    mark: re.Pattern[str]
+    closing: re.Pattern[str]
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        name = opened["name"]
+        closed = self.closing.search(text, opened.end())
+        if closed is None or not _is_name(name):
+            return None if is_whole or not _is_name(name) else Unfinished(name)
+        schema = tools.get(name, {})
+        try:
+            value, end = self._read_value(text[: closed.start()], opened.end(), {**schema, "type": "object"}, 0)
+        except ValueError:
+            return None
+        if not isinstance(value, Mapping) or text[end : closed.start()].strip():
+            return None
+        return _close(text, opened, closed.end(), [TextualCall(name, _write_json(value), "")], None)
+
+    def _read_value(self, text: str, position: int, schema: JsonObject, depth: int) -> tuple[JsonValue, int]:
+        """The value that begins here, and where it ends: at the closing tag of what holds it."""
+        pairs: list[tuple[str, JsonValue]] = []
+        while (mark := self.mark.match(text, position)) is not None and not mark["end"]:
+            if depth > _DEEPEST:
+                raise ValueError("too deep")
+            key = mark["tag"].strip()
+            value, end = self._read_value(text, mark.end(), _get_part(schema, key), depth + 1)
+            closed = self.mark.match(text, end)
+            if closed is None or not closed["end"] or closed["tag"].strip() != key:
+                raise ValueError("a tag is not closed")
+            pairs.append((key, value))
+            position = closed.end()
+        if not pairs and schema.get("type") != "object":
+            stop = self.mark.search(text, position)
+            if stop is None:
+                raise ValueError("a tag is not closed")
+            return read_typed(text[position : stop.start()], schema), stop.start()
+        if pairs and all(key == "item" for key, _ in pairs) and "item" not in _get_properties(schema):
+            return [value for _, value in pairs], position
+        return require_one_value(pairs), position
+
+
+def _get_properties(schema: JsonObject) -> JsonObject:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _get_part(schema: JsonObject, key: str) -> JsonObject:
+    """The schema of what stands at this key, or in a list."""
+    part = schema.get("items") if schema.get("type") == "array" else _get_properties(schema).get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+class MentioningForm(_Place, frozen=True):
+    """A frame that names an offered tool, and ends the answer: how the arguments are written is not known."""
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        closed = self.closing.search(text, opened.end()) if is_whole else None
+        if closed is None:
+            return None if is_whole else Unfinished()
+        name = opened.groupdict().get("name")
+        if name is None:
+            named = compile_once(_WORD).finditer(text, opened.end(), closed.start())
+            name = next((each[0] for each in named if each[0] in tools), "")
+        if name not in tools or closed.groupdict().get("name", name) != name:
+            return None
+        return ReadCalls((TextualCall(name, "{}", text[opened.start() : closed.end()]),), closed.end())
 
 
 class PythonForm(_Place, frozen=True):

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
 from quorum.domain.text.pattern import compile_once
-from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.families import OTHER_FAMILY, Family, get_family
 from quorum.domain.textual_calls.forms import TextualCall, Tools, read_call_names
-from quorum.domain.textual_calls.reader import QUOTED_LINE, TextualCallReader, ThinkingEnded, Words
+from quorum.domain.textual_calls.reader import EXAMPLE, QUOTED_LINE, TextualCallReader, ThinkingEnded, Words
 from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 200_000
@@ -38,18 +38,19 @@ def find_leaked_call(text: str, tools: Tools) -> LeakedCall | None:
     """The call that an answer makes in its text, or None."""
     if len(text) > _LONGEST:
         return None
-    found = [(parser, call) for parser in TOOL_PARSERS for call in _list_calls(text, parser, tools)]
+    found = [(parser, call) for parser in TOOL_PARSERS for call in _list_calls(text, get_family(parser), tools)]
     for parser, call in sorted(found, key=lambda each: each[1].name not in tools):
         return LeakedCall(call.name, parser)
     for inside in (compile_once(_TAGS).sub("", text), *_list_endings(text)):
         for name in read_call_names(inside.strip(), tools):
             return LeakedCall(name)
+    for call in _list_calls(text, OTHER_FAMILY, tools):
+        return LeakedCall(call.name)
     name = _find_unread(text, tools)
     return LeakedCall(name) if name else None
 
 
-def _list_calls(text: str, parser: ToolParser, tools: Tools) -> list[TextualCall]:
-    family = get_family(parser)
+def _list_calls(text: str, family: Family, tools: Tools) -> list[TextualCall]:
     calls: list[TextualCall] = []
     if not (any(start in text for start in family.starts) or any(form.is_alone for form in family.forms)):
         return calls
@@ -71,7 +72,8 @@ def _list_endings(text: str) -> Iterator[str]:
     if said.endswith("}"):
         for opened in islice(compile_once(_OBJECT).finditer(said), _MOST_OBJECTS):
             line = said[said.rfind("\n", 0, opened.start()) + 1 : opened.start()]
-            if not compile_once(QUOTED_LINE).match(line) and find_extent(said, opened.start()).end == len(said):
+            is_shown = compile_once(QUOTED_LINE).match(line) or compile_once(EXAMPLE).search(line)
+            if is_shown is None and find_extent(said, opened.start()).end == len(said):
                 yield said[opened.start() :]
                 return
 

@@ -44,12 +44,29 @@ _THINKING = PlainBlock(
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _TAGS_OF_SHOWN = (
-    *("example", "quote", "blockquote", "pre", "code", "details", "summary", "li", "kbd", "samp"),
+    *(
+        "reasoning",
+        "thought",
+        "reflection",
+        "scratchpad",
+        "example",
+        "quote",
+        "blockquote",
+        "pre",
+        "code",
+        "details",
+        "summary",
+        "li",
+        "kbd",
+        "samp",
+    ),
     *("figure", "figcaption", "template", "textarea", "xmp"),
 )
 _SHOWN_TAGS = f"(?:{'|'.join(_TAGS_OF_SHOWN)})s?"
 # the same, where they begin a line and no words follow in it
 _CONTAINERS = "output|result|stdout|stderr|observation|transcript|log|file|document|content|snippet|sample"
+# and in a text of LaTeX
+_VERBATIM = r"(?:[Vv]erbatim|lstlisting|minted|quot(?:e|ation)|alltt)\*?"
 _SHOWN = tuple(
     PlainBlock(
         re.compile(opening),
@@ -66,6 +83,7 @@ _SHOWN = tuple(
         (rf"<(?P<shown>{_SHOWN_TAGS})\b[^<>\n]{{0,80}}>", rf"</{_SHOWN_TAGS}>"),
         (rf"<(?:{_CONTAINERS})s?\b[^<>\n]{{0,200}}>(?=[ \t]*(?:\n|[^\s\w]))", rf"</(?:{_CONTAINERS})s?>"),
         (r"<!--", r"-->"),
+        (rf"\\begin\{{{_VERBATIM}\}}", rf"\\end\{{{_VERBATIM}\}}"),
     )
 )
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -76,7 +94,7 @@ _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
-    *("<tool_r", "<tool_o", "<function_result"),
+    *("<tool_r", "<tool_o", "<function_result", "\\begin{"),
     *(f"<{name}" for name in (*_TAGS_OF_SHOWN, *_CONTAINERS.split("|"))),
 )
 _QUOTES = "\"'`“‘«„‹「『\\~"
@@ -91,7 +109,8 @@ QUOTED_LINE = (
 # words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
 _MENTION = (
     r"(?i)\b(?:not|never|instead|without|avoid|rather|means?|emits?|writes?|prints?|printed|outputs?|returns?|returned|"
-    r"expects?|contains?|shows?|sends?|produces?|says?|said|between|as|is|was|nicht|nie|statt|sans|jamais|nunca)\b|n['’]t\b"
+    r"expects?|contains?|shows?|sends?|sent|used|called|tried|produces?|says?|said|between|as|is|was|would|could|might|"
+    r"nicht|nie|statt|würde|könnte|sans|jamais|pas|ne|no|nunca|não|nem|non|mai|niet|nooit|не|никогда|ні|nigdy|inte)\b|n['’]t\b"
 )
 _SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=\w)(?P<word>\w)"
 # the mark that ends a turn, which some servers leave in the text
@@ -105,18 +124,30 @@ _TURN_START = (
     r"<\|start_of_role\|>assistant<\|end_of_role\|>)\s*+"
 )
 # words that present what follows as an illustration
-_EXAMPLE = (
+EXAMPLE = (
     r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
-    r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如"
+    r"\bz\. ?b\.|\bp\. ?ej\.|\bp\. ?ex\.|\b(?:beispiel(?:sweise)?|e[jx]emplo|exemplu|exemple|esempio|"
+    r"(?:bij)?voorbeeld|e(?:x|ks)empel|přík?lad|példá?(?:ul)?|ví dụ|contoh)\b|"
+    r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|"
+    r"пример|приклад|דוגמ|مثال|مثلا|उदाहरण|ตัวอย่าง|예를 들|예시|예:|例えば|例[:：]|例如|比如|示例|範例"
 )
 # words by which a model begins a call itself
 _BEGINS_CALL = (
     r"(?i:.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
     r"now|look(?! (?:like|as|so))|first|next)\b)"
 )
+# a line that ends in the middle of a sentence, which no model begins a call with, and its rest behind the call
+_OPEN_SENTENCE = rf"(?!{_BEGINS_CALL})[^\n]*[ \t][^\n]*[\w,]\Z"
+_GOES_ON_BELOW = r"[ \t]*\n\s*+(?=[a-z])(?!(?:json|xml|tool_)\b)\w+[ \t,]"
+# a tag that a sentence speaks of
+_NAMED_TAG = r"<[^<>\n]{1,80}>[ \t]+[a-z]+[ \t,.]"
+# whose words a line of a conversation is
+_SPEAKER = r"(?i)[ \t]*[*_]*(?:assistant|ai|model|bot|agent|llm)[*_]*:[*_]*[ \t]*"
+_OTHER_SPEAKER = r"(?im)^[ \t]*[*_]*(?:user|human|customer|person|tool|system)[*_]*:"
 # the mark of an item in a list
 _ITEM = r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?:\[[ x]\][ \t]+)?"
+_NEXT_ITEM = rf"[ \t]*\n{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
 _LABELLED_ITEM = rf"{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
 # a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
 _SHOWN_BY = (
@@ -128,8 +159,18 @@ _SHOWN_BY = (
     r"(?: (?:this|so|the following|as follows))?:|"
     r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
     r"\bsieht so aus:|\bnicht ausführen:|"
-    r"(?:\b(?:prompt|chat) template|\bbeispiel|\bexemple|\bejemplo|\bbad|\bwrong)[*_]*:[*_]*)|"
-    r"(?:the )?(?:output|contents?) of `[^`]*`:)"
+    r"(?:\b(?:prompt|chat) template|\bbad|\bwrong)[*_]*:[*_]*|"
+    r"\b(?:file|script|program|page|command|template|test|prompt|document|docs?|\w+\.\w{1,5}`?) "
+    r"(?:holds?|has|shows?|gives?|logs?):|"
+    # a condition, or what was not done or is over, and whose sentence goes on with the call
+    r"\b(?:if|when(?:ever)?|in case) (?:you|the user|users|people|someone|anyone|they)\b(?:.*[\w,:])?|"
+    r"\b(?:i|we|you|it|they|one|model|assistant) (?:would|could|might) (?:\w+ )?"
+    r"(?:call|run|use|send|write|emit|make|execute|do|try|answer|reply|respond)\b(?:.*[\w,:])?|"
+    r"\b(?:i|we)(?:['’]ve| have)? (?:already|previously|earlier|once)\b(?:.*[\w,:])?|"
+    r"\b(?:should|shall|may|can) (?:i|we)\b.*\?|\b(?:do you want|would you like) me to\b.*\?)|"
+    r"(?:[#>*_ ]*)(?:the )?(?:(?:raw |full |expected |actual |sample |script |program )?"
+    r"(?:outputs?|contents?|excerpt|listing|transcript)|format|syntax|usage|expected|actual|input|template)"
+    r"(?: (?:of|from) [^:\n]{1,80}| format| syntax)?[*_]*:?[*_]*)"
 )
 # what stands behind a call in a frame, in lines of its own
 _BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
@@ -321,10 +362,10 @@ class TextualCallReader:
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         match outcome:
-            case ReadCalls(_, end) if self._is_mentioned(match.start(), end):
-                was_unread = self.unread
-                self._pass_over(match)
-                self.unread = was_unread
+            case ReadCalls(_, end) if self._is_mentioned(mark, match.start(), end):
+                self._begun = ""
+                self._from, self._retry_at = end, 0
+                self._reread()
             case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
@@ -347,11 +388,24 @@ class TextualCallReader:
                 self._pass_over(match)
         return True
 
-    def _is_mentioned(self, at: int, end: int) -> bool:
-        """Whether a sentence speaks of what was read here, and goes on behind it."""
+    def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
+        """Whether a sentence speaks of what was read here, and goes on behind it; or a list that goes on with
+        something else, or what others said before and behind it."""
+        line = self._get_line(at)
         goes_on = compile_once(_SENTENCE_GOES_ON).match(self._pending, end)
         is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()
-        return is_sentence and compile_once(_MENTION).search(self._get_line(at)) is not None
+        if is_sentence and compile_once(_MENTION).search(line) is not None:
+            return True
+        before, behind = self._get_before(at), self._pending[end : end + _TAIL]
+        if not line.strip() and compile_once(_GOES_ON_BELOW).match(behind):
+            last = before.rstrip().rpartition("\n")[2]
+            return compile_once(_OPEN_SENTENCE).match(last) is not None
+        item = compile_once(_NEXT_ITEM).match(behind)
+        if item is not None and compile_once(_LABELLED_ITEM).fullmatch(line):
+            return form.opening.match(behind, item.end()) is None
+        return compile_once(_SPEAKER).fullmatch(line) is not None and (
+            compile_once(_OTHER_SPEAKER).search(f"{before}\n{behind}") is not None
+        )
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""
@@ -416,7 +470,8 @@ class TextualCallReader:
 
     def _pass_over(self, match: re.Match[str]) -> None:
         """Take an opening that opens no call for text."""
-        self.unread = True
+        is_named = compile_once(_NAMED_TAG).match(self._pending, match.start()) is not None
+        self.unread = self.unread or not (is_named and self._get_line(match.start()).strip())
         self._begun = ""
         self._from, self._retry_at = match.start() + 1, 0
         self._failures += 1
@@ -579,16 +634,16 @@ class TextualCallReader:
         is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
         if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(QUOTED_LINE).match(line):
             return True
-        if mark.begins_line and line.strip():
-            return True
         if isinstance(mark, PlainBlock):
-            return False
+            return mark.begins_line and bool(line.strip())
+        if mark.begins_line and line.strip() and line[-1] not in mark.may_follow:
+            return True
         before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
         last = before.rpartition("\n")[2]
         if compile_once(_LABELLED_ITEM).fullmatch(line) and _is_list_shown(before.splitlines()[:-1]):
             return True
         is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
-        return is_shown is not None or compile_once(_EXAMPLE).search(last) is not None
+        return is_shown is not None or compile_once(EXAMPLE).search(last) is not None
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""

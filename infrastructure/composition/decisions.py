@@ -68,7 +68,9 @@ class CoreParts:
             [given.observer], ledger=record.ledger, mask=given.mask, past=record.records, list_accounts=askers
         )
         state = self.events.state
-        self.conversation: Final = Conversation(state.messages, left_out=state.left_out)
+        self.conversation: Final = Conversation(
+            state.messages, left_out=state.left_out, plain_schemas=state.plain_schemas
+        )
 
 
 class SharedParts:

@@ -317,6 +317,7 @@ def _is_answer(message: JsonObject) -> bool:
 
 _PARSE_ERROR = -32700
 _INTERNAL_ERROR = -32603
+_UNKNOWN_METHOD = -32601
 # The names of the codes, behind which the data tell what is wrong.
 _SAYS_NOTHING = (
     r"(?i)\s*(?:(?:(?:internal|unknown)(?: server)?|server) error|invalid (?:params|request)|error)[.:]?\s*"
@@ -353,6 +354,7 @@ class ServerAnswers:
         self._open: dict[RequestId, _Request] = {}
         self._dropped: dict[str, list[str]] = {}
         self._schemas: dict[str, JsonObject] = {}
+        self._notices = 0  # sent and not known to be read: some servers answer them, too
         self._can_ask_first = True  # not where it greets, as before the revision of 2026-07-28
 
     @property
@@ -369,6 +371,8 @@ class ServerAnswers:
         request_id, method = sent.get("id"), sent.get("method")
         params = sent.get("params")
         params = params if isinstance(params, Mapping) else {}
+        if isinstance(method, str) and request_id is None:
+            self._notices += 1
         if method == "notifications/cancelled":
             self._open.pop(_as_id(params.get("requestId")), None)
         elif isinstance(method, str) and isinstance(request_id, int | str):
@@ -390,6 +394,8 @@ class ServerAnswers:
         if "method" in piece:
             return [{**piece, "jsonrpc": "2.0"}]
         is_answer = answers is not None or _is_answer(piece)
+        if answers is None and is_answer and self._is_of_notice(piece):
+            return []
         request_id = self._find_request(piece.get("id"), answers) if is_answer else None
         if request_id is None:
             return []  # nobody waits for it
@@ -455,6 +461,20 @@ class ServerAnswers:
             if str(known) == str(request_id):
                 return known
         return self._get_only_open() if named is None else None
+
+    def _is_of_notice(self, answer: JsonObject) -> bool:
+        """Whether an answer that names no request is one to a notification, which wants none: the first one
+        after it, if it says nothing, or that it does not know what it was sent."""
+        if answer.get("id") is not None:
+            self._notices = 0  # those before this request were passed over
+            return False
+        error = answer.get("error")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        is_empty = not answer.get("result") if error is None else code == _UNKNOWN_METHOD
+        if not self._notices or not is_empty:
+            return False
+        self._notices -= 1
+        return True
 
     def _get_only_open(self) -> RequestId | None:
         waiting = [key for key, request in self._open.items() if request.method != _LISTENING]

@@ -19,6 +19,7 @@ _NUMBER = r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?"
 _SEPARATORS = r"[^a-z0-9]+"
 _SHORTEST_NEAR_NAME = 4
 _DEEPEST = 20
+_FEWEST_MILLISECONDS = 1_000
 _COMMAND = "command"
 # Names that models know from other tools, for one meaning each.
 _ALIASES = tuple(
@@ -192,6 +193,9 @@ def _repair_object(
         ):
             reading.note(f"{place}{name}: its words were joined")
             repaired[name] = shlex.join(map(str, each if isinstance(each, list | tuple) else ()))
+        elif name == _COMMAND and _list_kinds(below) == ["string"] and (line := _join_listed(each)):
+            reading.note(f"{place}{name}: the words of its list were joined")
+            repaired[name] = line
         elif name == _CONTENT and _list_kinds(below) == ["string"] and isinstance(each, Mapping):
             reading.note(f"{place}{name}: an object was read as its JSON")
             repaired[name] = json.dumps(each, ensure_ascii=False, indent=2)
@@ -240,6 +244,14 @@ def _are_words(value: JsonValue) -> bool:
     return are_texts and _OPERATORS.isdisjoint(words)
 
 
+def _join_listed(value: JsonValue) -> str:
+    """The command line of a text that is a list of its words in JSON; empty where it is anything else."""
+    listed = _load(value) if isinstance(value, str) and value.lstrip().startswith('["') else None
+    if isinstance(listed, list) and len(listed) == 1 and isinstance(listed[0], str):
+        return listed[0]
+    return shlex.join(map(str, listed)) if isinstance(listed, list) and _are_words(listed) else ""
+
+
 def _rename(
     reading: _ArgumentReading, value: JsonObject, properties: Sequence[str], place: str
 ) -> dict[str, JsonValue]:
@@ -249,12 +261,20 @@ def _rename(
     for name, each in value.items():
         targets = wishes.get(name, [])
         rivals = [other for other, theirs in wishes.items() if set(theirs) & set(targets)]
-        if len(targets) == 1 and len(rivals) == 1:
+        if len(targets) == 1 and len(rivals) == 1 and not _may_be_milliseconds(name, targets[0], each):
             reading.note(f"{place}{name[:80]} was read as {targets[0]}")
             renamed[targets[0]] = each
         else:
             renamed[name] = each
     return renamed
+
+
+def _may_be_milliseconds(name: str, target: str, value: JsonValue) -> bool:
+    """Whether a limit in no unit is one of milliseconds, as some agents take it, as well as of seconds."""
+    if _make_plain(name) != "timeout" or "sec" not in target:
+        return False
+    number = _convert("number", value) if isinstance(value, str) else value
+    return isinstance(number, int | float) and number >= _FEWEST_MILLISECONDS
 
 
 def _find_aliases(name: str, free: Sequence[str]) -> list[str]:

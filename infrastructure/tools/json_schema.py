@@ -94,6 +94,12 @@ _TYPES = {
 _LONGEST_SENTENCE = 500
 
 
+def _is_listed(tool: str, arguments: JsonObject) -> bool:
+    """Whether a command line, which any text fits, is the list of its words: no shell reads it as such."""
+    command = arguments.get("command")
+    return tool == "run_command" and isinstance(command, str) and command.lstrip().startswith('["')
+
+
 class JsonSchema:
     """The neutral schema {name, description, input_schema}; each provider puts it in its own envelope."""
 
@@ -140,7 +146,7 @@ class JsonSchema:
     def repair(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
         """The arguments in the form that the schema asks for, and what was changed; unchanged where they fit,
         or where not all of them can be read in one way."""
-        if not self.find_problems(definition, arguments):
+        if not self.find_problems(definition, arguments) and not _is_listed(definition.name, arguments):
             return arguments, ()
         from quorum.infrastructure.tools.argument_repair import repair_arguments
 

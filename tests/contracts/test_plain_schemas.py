@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from quorum.application.ports.models import LlmRequest
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
-from quorum.domain.events.event import NoticeGiven
+from quorum.domain.events.event import SchemasMadePlain, event_from_json
 from quorum.domain.events.report import RunStatus
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.exchange import ApiExchange
 from quorum.infrastructure.models.shared.plain_schemas import make_tool_plain
@@ -200,8 +204,38 @@ async def test_the_person_reads_it_once_and_it_is_on_record() -> None:
         report = await bench.agent.execute("go")
 
         assert report.status is RunStatus.COMPLETED
-        (notice,) = bench.observer.of(NoticeGiven)
-        assert "is sent plain ones" in str(notice)
+        (notice,) = bench.observer.of(SchemasMadePlain)
+        assert "is sent plain ones" in notice.sentence
+        assert notice.is_warning
+
+        state = replay_state([LedgerRecord(seq=0, at_ms=0, event=event_from_json(notice.to_json()))])
+        assert state.plain_schemas == bench.conversation.plain_schemas == {exchange.model}
+
+
+async def test_a_model_that_is_known_for_it_is_sent_plain_ones_at_once_until_they_are_refused_too() -> None:
+    async with server_rig("openai-chat") as rig:
+        refusal = Refuse(status=400, message="failed to parse grammar")
+        rig.script(Say(pieces=("ok",)), refusal, Say(pieces=("ok",)))
+        exchange = ApiExchange(rig.client, model="a-model")
+        known = {exchange.model, "another/model"}
+        request = LlmRequest(messages=(UserMessage("hi"),), tools=TOOLS, plain_schemas=known)
+
+        await exchange.exchange(request, lambda _event: None)
+        with pytest.raises(ProviderError, match="plainest form"):
+            await exchange.exchange(request, lambda _event: None)
+        await exchange.exchange(request, lambda _event: None)
+
+        assert [schemas(body)[1] for body in rig.server.bodies] == [PLAIN, PLAIN, ODD]
+        assert known == {"another/model"}
+
+
+async def test_a_refusal_without_a_reason_is_tried_once_more_and_never_again() -> None:
+    async with server_rig("openai-chat") as rig:
+        rig.script(*[Refuse(status=400, message="Request contains an invalid argument.")] * 5)
+        with pytest.raises(ProviderError, match="plainest form"):
+            await rig.session.send_with_tools("hi", TOOLS, on_event=lambda _event: None)
+
+        assert rig.requests() == 2
 
 
 def test_plain_schemas_stay_as_they_are() -> None:

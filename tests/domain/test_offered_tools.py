@@ -30,6 +30,13 @@ def test_an_error_names_what_does_the_work_among_the_offered_tools(
     assert set(message.rpartition("the tools are: ")[2].split(", ")) == offered
 
 
+def test_the_bare_name_of_a_servers_tool_leads_to_that_tool() -> None:
+    offered = OfferedTools((*_ALL, "mcp__docs__get_page", "mcp__docs__find", "mcp__web__find"))
+
+    assert "; use mcp__docs__get_page; " in offered.explain_absence("get_page")
+    assert "use mcp__" not in offered.explain_absence("find")
+
+
 _USUAL = (*_ALL, "write_file", "glob_search", "grep_search", "update_plan")
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from uuid import uuid4
 
-from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
+from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.models.shared.json_fields import (
@@ -140,6 +142,34 @@ def _take_only(text: str) -> str:
     except ValueError:
         return ""
     return json.dumps(value[0]) if isinstance(value, list) and len(value) == 1 else ""
+
+
+_NOT_IN_WORDS = r"[^a-z0-9]+"
+
+
+def fit_call_names(response: LlmResponse, tools: Sequence[JsonObject]) -> LlmResponse:
+    """The answer with the names of its calls as they were offered, where they are spelled in another way."""
+    offered = [str(tool.get("name")) for tool in tools]
+    return replace(
+        response,
+        content=tuple(
+            _fit_name(block, offered) if isinstance(block, ToolUseBlock) else block
+            for block in response.content
+        ),
+    )
+
+
+def _fit_name(block: ToolUseBlock, offered: Sequence[str]) -> ToolUseBlock:
+    letters = _get_letters(block.name)
+    meant = [name for name in offered if _get_letters(name) == letters]
+    if block.name in offered or len(meant) != 1:
+        return block
+    said = f"the name {block.name[:80]!r} was read as {meant[0]!r}"
+    return replace(block, name=meant[0], repairs=(said, *block.repairs))
+
+
+def _get_letters(name: str) -> str:
+    return compile_once(_NOT_IN_WORDS).sub("", name.lower())
 
 
 _LONGEST_ID = 64

@@ -196,6 +196,11 @@ class PlainSchemas:
         """The request as its model takes it, as far as that is known."""
         return _make_plain(request) if request.model in self._models else request
 
+    def take_over(self, model: str, *, is_known: bool) -> None:
+        """Send this model plain ones where it is known that it refused others, in another process as well."""
+        if is_known:
+            self._models.add(model)
+
     def learn(self, request: ApiRequest, error: ProviderError) -> bool:
         """Whether this request was refused for schemas, of no single tool, and can be sent with plain ones."""
         if not _speaks_of_schemas(request, error) or _is_plain(request):
@@ -344,6 +349,7 @@ _TOO_LONG = (
     r"|exceeds? .{0,30}context (size|length)"
     r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
     r"|max_(?:completion_)?tokens must be at least 1, got -\d"  # vLLM, for what the prompt leaves
+    r"|expected maxLength: \d{5,}, actual: \d"  # Bedrock, in characters
     r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds"
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.

@@ -30,6 +30,7 @@ from quorum.infrastructure.models.shared.api_client import (
     DocumentApiClient,
     VisionApiClient,
 )
+from quorum.infrastructure.models.shared.call_arguments import fit_call_names
 from quorum.infrastructure.models.shared.error_bodies import (
     FreeModels,
     PlainSchemas,
@@ -121,6 +122,7 @@ class ApiExchange:
             window=request.window,
             effort=request.effort if request.effort in self._efforts else Effort.DEFAULT,
         )
+        self._plain_schemas.take_over(self._model, is_known=self.model in request.plain_schemas)
         arriving = ArrivingAnswer(on_event)
         attempt = loading = 0
         while True:
@@ -130,11 +132,10 @@ class ApiExchange:
                     await self._pace.wait_for_turn(on_event)
                 response = await self._exchange_in_time(sent, arriving)
             except ProviderError as error:
-                if self._free.learn(sent, error) or self._continues_without(
-                    sent, error, request.left_out, on_event
-                ):
+                if self._free.learn(sent, error) or self._continues_without(sent, error, request, on_event):
                     continue
                 if (hopeless := self._plain_schemas.give_up(sent, error)) is not None:
+                    request.plain_schemas.discard(self.model)
                     raise hopeless from error
                 if not error.retryable or error.partial or arriving.any_arrived:
                     raise
@@ -160,7 +161,7 @@ class ApiExchange:
             else:
                 if self._attachments is not None:
                     self._attachments.accept(sent)
-                return response
+                return fit_call_names(response, sent.tools)
             await asyncio.sleep(delay)
 
     def _fit_request(self, wanted: ApiRequest) -> ApiRequest:
@@ -212,7 +213,7 @@ class ApiExchange:
         self,
         sent: ApiRequest,
         error: ProviderError,
-        left_out: dict[tuple[str, str], str],
+        request: LlmRequest,
         on_event: OnStreamEvent,
     ) -> bool:
         """Whether a request refused for its effort, a tool, schemas or attachments of earlier is to be sent
@@ -222,11 +223,12 @@ class ApiExchange:
         is_plain = not why and self._plain_schemas.learn(sent, error)
         tool = "" if why or is_plain else self._refused_tools.learn(sent, error)
         if is_plain:
+            request.plain_schemas.add(self.model)
             why = f"{self.model} does not take the schemas of all tools, and is sent plain ones: {error}"
         elif tool:
             why = f"{self.model} does not take the tool {tool}, and is asked without it: {error}"
         if not why and self._attachments is not None:
-            why = self._attachments.refuse(sent, error, self.model, left_out)
+            why = self._attachments.refuse(sent, error, self.model, request.left_out)
         if why:
             on_event(
                 StreamRetry(

@@ -69,6 +69,23 @@ def test_the_family_whose_reader_takes_the_call_is_named(text: str, parser: str)
     assert find_leaked_call(text, TOOLS) == LeakedCall("read_file", parser)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<function_calls>\nread_file(path="a.py")\n</function_calls>',
+        '<|tools_prefix|>[{"read_file": {"path": "a.py"}}]<|tools_suffix|>',
+        '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><m:invoke name="read_file">'
+        '<m:parameter name="path">a.py</m:parameter></m:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
+        "I look.\n\n<read_file>\n<path>a.py</path>\n</read_file>",
+        'Thought: It helps.\nAction: read_file\nAction Input: {"path": "a.py"}',
+        "<|tool_calls|><|tool_call:begin|>x1<|tool_call:name|>read_file<|tool_call:args|>"
+        '{"path": "a.py"}<|tool_call:end|>',
+    ],
+)
+def test_a_call_in_a_form_that_no_reader_knows_is_seen_at_the_end_of_an_answer(text: str) -> None:
+    assert find_leaked_call(text, TOOLS) == LeakedCall("read_file")
+
+
 def test_a_call_of_a_tool_that_there_is_not_is_one_where_it_is_nothing_else() -> None:
     assert find('{"name": "git status", "arguments": {"path": "."}}') == "git status"
     assert find('<tool_call>{"name": "git status", "arguments": {}}</tool_call>') == "git status"
@@ -90,6 +107,15 @@ def test_a_call_of_a_tool_that_there_is_not_is_one_where_it_is_nothing_else() ->
         f"The form is `{TAGGED}`.",
         f"> {CALL}",
         f"One never writes {TAGGED} in a sentence.",
+        f"e.g. {CALL}",
+        "The tags <tool_call> and </tool_call> frame calls such as those of read_file.",
+        "Use <function=read_file> to begin and </function> to end.",
+        "<tool_call_example>\nread_file\n</tool_call_example>",
+        "<function_calls> is what read_file stands in.",
+        "Action: read_file\n\nThat was an hour ago.",
+        "```xml\n<read_file>\n<path>a.py</path>\n</read_file>\n```\nis the form.",
+        "<read_file>\n<path>a.py</path>\n</read_file>\nis the form.",
+        "<item>\n<path>a.py</path>\n</item>",
         f"<think>\n{TAGGED}\n</think>\nThere is nothing to do.",
         '{"a":' * 5_000 + "1" + "}" * 5_000,
         CALL[:-1] + " " * 1_000_000 + "}",

@@ -415,6 +415,28 @@ def test_results_examples_and_comments_are_shown_and_stay_in_the_text(frame: str
         ("glm", TAGGED),
         ("gpt-oss", 'analysisIt is there.assistantcommentary to=functions.read_file json{"path": "a.py"}'),
         ("minimax", "<invoke name='read_file'>\n<parameter name='path'>a.py</parameter>\n</invoke>"),
+        (
+            "minimax",
+            ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="read_file">]<]minimax[>[<path>a.py'
+            "]<]minimax[>[</path>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+        ),
+        (
+            "deepseek",
+            '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="read_file">\n{"path": "a.py"}\n'
+            "</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+        ),
+        ("hermes", f"<longcat_tool_call>{CALL}</longcat_tool_call>"),
+        (
+            "glm",
+            "<longcat_tool_call>read_file\n<longcat_arg_key>path</longcat_arg_key>\n"
+            "<longcat_arg_value>a.py</longcat_arg_value>\n</longcat_tool_call>",
+        ),
+        (
+            "glm",
+            "<tool_calls:1a2b>\n<tool_call:1a2b>read_file<arg_key:1a2b>path</arg_key:1a2b>"
+            "<arg_value:1a2b>a.py</arg_value:1a2b></tool_call:1a2b>\n</tool_calls:1a2b>",
+        ),
+        ("functionary", 'all\nI look.>>>read_file\n{"path": "a.py"}'),
     ],
 )
 def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> None:
@@ -452,6 +474,34 @@ def test_a_line_of_a_file_a_difference_or_a_log_holds_no_call(before: str) -> No
             assert list_calls(pieces) == []
     for said in ("I read it. ", "1. ", "- ", "12 files. ", "Step 2: ", "At 10:30: ", "In a.py: "):
         assert list_calls(read(f"{said}<tool_call>{CALL}</tool_call>", "hermes")) == [READ]
+
+
+def test_tags_in_tags_hold_lists_and_objects() -> None:
+    def write(tag: str, *inner: str) -> str:
+        return f"]<]minimax[>[<{tag}>{''.join(inner)}]<]minimax[>[</{tag}>"
+
+    edits = write(
+        "edits", *(write("item", write("old", text), write("new", "")) for text in ("x", "</edits> y"))
+    )
+    others = write("limit", "3") + write("raw", "false")
+    text = f']<]minimax[>[<invoke name="write_file">{edits}{others}]<]minimax[>[</invoke>'
+
+    for step in (0, 1, 9):
+        assert list_calls(read(text, "minimax", step=step)) == [
+            (
+                "write_file",
+                {
+                    "edits": [{"old": "x", "new": ""}, {"old": "</edits> y", "new": ""}],
+                    "limit": 3,
+                    "raw": False,
+                },
+            )
+        ]
+    for broken in (
+        text.replace("</limit>", "</raw>"),
+        text.replace("<limit>3", "<limit>3]<]minimax[>[</limit> 4"),
+    ):
+        assert list_calls(read(broken, "minimax")) == []
 
 
 @pytest.mark.parametrize(
@@ -578,6 +628,13 @@ def test_a_closing_mark_that_is_written_twice_belongs_to_its_call(parser: ToolPa
         "It is ``{}`` in code.",
         "“{}”",
         "\\{}",
+        "No escribas {} en la respuesta.",
+        "I sent {} and got nothing.",
+        "I could send {} if you like.",
+        "<reasoning>\n{}\n</reasoning>\nIt is done.",
+        "\\begin{verbatim}\n{}\n\\end{verbatim}\nIn the paper.",
+        "The model would then write\n{}\nand wait.",
+        "Assistant: {}\nTool: it is empty",
         "// {}",
         "<output>\n{}\n</output>\nThat is what it printed.",
         '<file path="a.txt">\n{}\n</file>\nThat is in it.',
@@ -663,6 +720,8 @@ def test_nothing_counts_behind_the_beginning_of_a_result_that_follows_a_call(
         "The forms:\n- {0}\n- JSON",
         "The forms are **these:**\n\n- JSON\n* Hermes: {0}\n",
         "There are two ways:\n1. {0}\n2) {0}",
+        "- {0}\n- the other one",
+        "1. Hermes: {0}\n2. Llama: JSON",
         "Es gibt drei:\n(a) {0}",
     ],
 )
@@ -841,6 +900,24 @@ _SHOWING = (
     "A call looks so:",
     "**Bad:**",
     "Beispiel:",
+    "Ad esempio:",
+    "Por exemplo, assim:",
+    "Na przykład:",
+    "Например:",
+    "例：",
+    "예를 들어:",
+    "**Format**",
+    "### Syntax",
+    "Expected output:",
+    "Output of gen.py:",
+    "Input:",
+    "The file prompts.md holds:",
+    "If you want the file, answer with:",
+    "When the user asks for it, write:",
+    "A model could write",
+    "I already ran",
+    "Should I run this?",
+    "Do you want me to run it?",
 )
 _CALLING = (
     "I'll run it:",
@@ -851,6 +928,15 @@ _CALLING = (
     "Get the contents of `x.py`:",
     "It never writes the file. Reading it:",
     "Next I run the tests like this:",
+    "I can do that.",
+    "Reading the file:",
+    "Ich lese die Datei:",
+    "我来读取文件：",
+    "Should work. Running:",
+    "I might be missing something: reading the file",
+    "The output is empty. Checking the file:",
+    "If the test fails, I'll mend it. Running it:",
+    "I already know the rest; now the file:",
 )
 
 

@@ -51,6 +51,59 @@ def test_an_answer_in_utf_16_is_read() -> None:
     assert lines.read_line(printed) == [{"jsonrpc": "2.0", "id": 1, "result": {"n": 1}}]
 
 
+NOTICE: JsonObject = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+LISTED: JsonObject = {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {}},
+        {"result": None},
+        {"result": ""},
+        {"error": {"code": -32601, "message": "Method not found"}},
+    ],
+)
+def test_an_answer_to_a_notification_ends_no_request(answer: JsonObject) -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request(NOTICE)
+    answers.note_request(LIST)
+
+    assert answers.read({"jsonrpc": "2.0", "id": None, **answer}) == []
+    (listed,) = answers.read(LISTED)
+    assert (listed["id"], "error" in listed) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "notices"),
+    [
+        ({"error": {"code": -32700, "message": "Parse error"}}, 1),
+        ({"result": {"tools": []}}, 1),
+        ({"error": {"code": -32601, "message": "Method not found"}}, 0),
+    ],
+)
+def test_one_that_names_no_request_and_is_to_none_ends_the_only_one(answer: JsonObject, notices: int) -> None:
+    answers = ServerAnswers("odd")
+    for _ in range(notices):
+        answers.note_request(NOTICE)
+    answers.note_request(LIST)
+
+    (ended,) = answers.read({"jsonrpc": "2.0", "id": None, **answer})
+    assert ended["id"] == 1
+
+
+def test_a_server_that_passed_over_a_notification_does_not_answer_it_later() -> None:
+    answers = ServerAnswers("odd")
+    answers.note_request(NOTICE)
+    answers.note_request(LIST)
+    answers.read(LISTED)
+    answers.note_request({**LIST, "id": 2})
+
+    (ended,) = answers.read({"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no"}})
+    assert ended["id"] == 2
+
+
 TEXT = '"result":{"content":[{"type":"text","text":"caf'
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.call_arguments import build_call_block, fit_call_names
 from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
+from tests.support.session_rigs import server_rig
+from tests.support.sse_server import Say, ScriptedCall
 
 
 @pytest.mark.parametrize(
@@ -113,6 +117,48 @@ def test_what_templates_put_around_a_name_is_left_out(written: str, name: str) -
 
     assert block.name == name
     assert bool(block.repairs) == (written != name)
+
+
+NAMES = ("read_file", "run_command", "mcp__docs__get-page", "mcp__a__x_y", "mcp__a__xy")
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("ReadFile", "read_file"),
+        ("read-file", "read_file"),
+        ("RUN_COMMAND", "run_command"),
+        ("mcp__docs__get_page", "mcp__docs__get-page"),
+        ("mcp.docs.getPage", "mcp__docs__get-page"),
+        ("readfiles", "readfiles"),
+        ("get-page", "get-page"),
+        ("mcp__a__x-y", "mcp__a__x-y"),  # one of two
+        ("mcp__a__xy", "mcp__a__xy"),
+        ("___", "___"),
+    ],
+)
+def test_a_name_in_another_spelling_is_read_as_the_one_tool_that_it_can_be(written: str, name: str) -> None:
+    answer = LlmResponse(
+        content=(TextBlock("I look."), build_call_block("1", written, '{"path": "a",}')),
+        stop_reason=StopReason(StopKind.TOOL_USE),
+    )
+    text, block = fit_call_names(answer, [{"name": each} for each in NAMES]).content
+
+    assert isinstance(block, ToolUseBlock)
+    assert (text, block.name, block.input) == (TextBlock("I look."), name, {"path": "a"})
+    said = f"the name {written!r} was read as {name!r}"
+    assert [each for each in block.repairs if each.startswith("the name")] == [said] * (written != name)
+
+
+async def test_so_is_that_of_a_call_which_a_server_sends() -> None:
+    async with server_rig("openai-chat") as rig:
+        rig.script(Say(calls=(ScriptedCall("1", "ReadFile", '{"path": "a"}'),), stop="tool_use"))
+        tool: JsonObject = {"name": "read_file", "description": "d", "input_schema": {"type": "object"}}
+        answer = await rig.session.send_with_tools("hi", [tool], on_event=lambda _event: None)
+
+    (call,) = answer.tool_calls()
+    assert call.tool_name == "read_file"
+    assert call.repairs
 
 
 def test_an_object_beside_many_equal_ones_is_never_left_out() -> None:

@@ -70,6 +70,14 @@ _REFUSALS: list[tuple[Any, Refuse]] = [
             message="This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
         ),
     ),
+    (
+        "anthropic",
+        Refuse(
+            status=400,
+            message="Malformed input request: expected maxLength: 200000, actual: 340000, please reformat "
+            "your input and try again.",
+        ),
+    ),
     ("openai-chat", Refuse(status=413, message="Payload Too Large")),
     ("openai-chat", Refuse(status=400, message="max_tokens must be at least 1, got -523.")),
     (

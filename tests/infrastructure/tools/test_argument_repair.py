@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter
@@ -86,10 +88,15 @@ def test_a_plain_meaning_is_read_and_told(given: JsonObject, read: JsonObject) -
         ({"command": ["bash", "-lc", "make test"]}, {"command": "bash -lc 'make test'"}),
         ({"command": "ls", "workdir": "src"}, {"command": "ls", "working_dir": "src"}),
         ({"command": "make", "is_background": True}, {"command": "make", "background": True}),
+        ({"command": '["ls", "-l", "a b"]'}, {"command": "ls -l 'a b'"}),
+        ({"command": ' ["make test"]'}, {"command": "make test"}),
+        ({"command": "make", "timeout": 60}, {"command": "make", "timeout_secs": 60}),
+        ({"command": "make", "timeout": "999"}, {"command": "make", "timeout_secs": 999}),
+        ({"command": "make", "timeout_seconds": 5000}, {"command": "make", "timeout_secs": 5000}),
     ],
 )
 def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject, read: JsonObject) -> None:
-    names = {"command": "string", "working_dir": "string", "background": "boolean"}
+    names = {"command": "string", "working_dir": "string", "background": "boolean", "timeout_secs": "integer"}
     parameters = tuple(ToolParameter(name=name, type=kind, description="d") for name, kind in names.items())
     tool = ToolDefinition(name="run_command", description="d", parameters=parameters)
     repaired, repairs = JsonSchema().repair(tool, given)
@@ -218,6 +225,23 @@ def test_several_commands_are_not_the_words_of_one() -> None:
     assert JsonSchema().repair(tool, {"commands": ["ls", "pwd"]}) == ({"commands": ["ls", "pwd"]}, ())
     for several in (["cd a", "make"], ["ls", "|", "wc"], ["make", "&&", "make test"], ["ls", 1]):
         assert JsonSchema().repair(tool, {"command": several}) == ({"command": several}, ())
+        said = json.dumps(several)
+        assert JsonSchema().repair(tool, {"command": said}) == ({"command": said}, ())
+    for plain in ('["$a" = b ] && ls', "[ -f a ]", '["ls"', "[1]"):
+        assert JsonSchema().repair(tool, {"command": plain}) == ({"command": plain}, ())
+
+
+@pytest.mark.parametrize("limit", [1000, 120_000, "30000", 2500.5])
+def test_a_limit_that_may_be_in_milliseconds_is_an_error_that_names_the_argument(limit: JsonValue) -> None:
+    parameters = (
+        ToolParameter(name="command", type="string", description="d", required=True),
+        ToolParameter(name="timeout_secs", type="integer", description="d"),
+    )
+    tool = ToolDefinition(name="run_command", description="d", parameters=parameters)
+    given = {"command": "make", "timeout": limit}
+
+    assert JsonSchema().repair(tool, given) == (given, ())
+    assert any("'timeout_secs'" in each for each in JsonSchema().find_problems(tool, given))
 
 
 def test_an_example_shows_what_each_item_of_a_list_must_have() -> None:
