@@ -431,8 +431,20 @@ def list_deletions(
     is_sed = run.program in ("sed", "gsed") and tuple(list_written(run))
     if is_sed and _DELETES_ALL_LINES.fullmatch(run.operands[0]):
         yield Objection("destructive", "sed: it empties files")
+    if run.program in _EDITORS and any(map(_EMPTIED_BY_EDITOR.fullmatch, _list_editor_commands(run))):
+        yield Objection("destructive", f"{run.program}: it empties files")
     if run.program in ("cp", "cat", "dd") and any(is_log(word) for word in list_written(run)):
         yield Objection("destructive", f"{run.program}: it overwrites logs")
+
+
+_EDITORS = frozenset({"ex", "vi", "vim", "nvim", "ed", "red"})
+_EMPTIED_BY_EDITOR = re.compile(r":?\s*(?:%|1,\$|,)\s*d(?:e(?:l(?:e(?:te?)?)?)?)?!?\s*")
+
+
+def _list_editor_commands(run: Invocation) -> Iterator[str]:
+    words = [word[1:] for word in run.arguments if word.startswith("+")]
+    words += run.find_values("-c", "-sc", "-esc", "--cmd")
+    return (part for text in (*words, run.text or "") for part in re.split(r"[|\n]", text))
 
 
 def may_hold_something(path: str, roots: Sequence[str] = ()) -> bool:
