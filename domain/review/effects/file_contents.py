@@ -178,6 +178,12 @@ _SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[
 _SHELL_CALL = re.compile(
     r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
 )
+_RUNS_REQUESTS = re.compile(
+    r"""(?x)\b(?:exec(?:Sync|File)?|spawn(?:Sync)?|system|popen|shell_exec|passthru|proc_open|eval|check_output|run|Popen)
+    \s*\(\s*[^()\n]{0,80}?(?:\b\w+\.(?:query|body|params)\b | \brequest\.(?:args|form|values|json|GET|POST)\b
+    | \$_(?:GET|POST|REQUEST|COOKIE)\b | \bparams\[ | \.(?:FormValue|getParameter)\b)"""
+)
+"""Functions that start a program or run code, with what a request from elsewhere holds."""
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
@@ -230,6 +236,8 @@ def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
         yield SideEffect(
             EffectKind.RUN_FETCHED, "runs changes of strangers with the rights of the repository", path
         )
+    if path.endswith((*_CODE_FILES, ".py")) and (found := _RUNS_REQUESTS.search(text)):
+        yield SideEffect(EffectKind.ADMIT, f"runs what a request says: {found[0][:60]}", path)
     if _OF_AGENTS.fullmatch(path) and (found := _ASKS_NOBODY.search(text)):
         yield SideEffect(EffectKind.DISABLE, f"has agents ask nobody: {found[0].strip()[:60]}", path)
     if _OF_GIT.fullmatch(path) and (found := _RUN_BY_GIT.search(text)):
@@ -308,7 +316,8 @@ def _list_scripts(text: str) -> Iterator[str]:
         found = json.loads(text)
     except ValueError:
         yield from re.findall(
-            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
+            r'"(?:(?:pre|post)?-?(?:install|update|autoload|publish|pack|prepare)[\w-]*)"\s*:\s*"((?:\\.|[^"\\])*)"',
+            text,
         )
     scripts = found.get("scripts") if isinstance(found, dict) else None
     if isinstance(scripts, dict):

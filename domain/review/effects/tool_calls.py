@@ -156,6 +156,7 @@ _OPENS = frozenset({"unlock", "disarm", "disable", "deactivate", "bypass"})
 _WRITES = frozenset(
     {"write", "create", "edit", "append", "save", "update", "insert", "replace", "patch", "put"}
 )
+_TARGETS = frozenset({"destination", "dest", "target", "to", "newpath", "destinationpath", "targetpath"})
 _PLACES = frozenset({"copy", "move", "rename", "download"})
 _SENDS = frozenset(
     {"send", "post", "publish", "reply", "comment", "share", "upload", "forward", "notify", "message", "email"}
@@ -169,7 +170,7 @@ _PATH_NAME = re.compile(
 )
 _ADDRESS_NAME = re.compile(r"(?i)(.*[_-])?(url|uri|href|link|endpoint|address)s?")
 _FOREIGN_ADDRESS = re.compile(r"https?://((?!localhost|127\.)[^\s/\"'`?#]+)")
-_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
+_COMMAND_NAME = re.compile(r"(?i)([a-z]+[_-]|shell|bash)?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
 _OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
@@ -268,8 +269,11 @@ def _judge_values(
     if ended and not _SCALES.isdisjoint(own):
         terms = ask_for_tool(name, _SCALES, arguments.values(), Effect.SCALE)
         yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0", request=terms)
-    elif told_to:
-        yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
+    elif told_to or ("archive" in own and arguments.get("permanently") is True):
+        does = f"deletes something by {name}: {told_to or 'permanently'} is true"
+        yield SideEffect(EffectKind.HARM, does)
+    elif "/dev/null" in _list_values(arguments, _TARGETS) and not _PLACES.isdisjoint(own):
+        yield SideEffect(EffectKind.HARM, f"puts something where nothing stays by {name}")
     elif not _PASSES_ON.isdisjoint(own) and (
         not _TO_ALL.isdisjoint(own) or any(map(_EVERYWHERE.fullmatch, addresses))
     ):

@@ -24,6 +24,8 @@ from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_o
 from quorum.domain.review.hazards.invocation import (
     Carried,
     Invocation,
+    find_listed_words,
+    hold_own_words,
     is_assignment,
     list_texts_in_options,
     print_words,
@@ -364,6 +366,8 @@ class _ScriptRun:
             self._flow(run, command.writes)
 
     def _judge_run(self, run: Invocation) -> None:
+        if (own := hold_own_words((run.program, *run.arguments))) is not None:
+            self._values["@"] = self._values["*"] = own
         if run.program in _ASSIGNING:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
@@ -398,7 +402,9 @@ class _ScriptRun:
         words: list[str] = []
         for word in given:
             resolved = self._resolve(word)
-            if resolved is not word and word[:1] == "$" and (not words or resolved[:1] == "-"):
+            if (listed := find_listed_words(word, self._values)) is not None:
+                words += listed
+            elif resolved is not word and word[:1] == "$" and (not words or resolved[:1] == "-"):
                 words += re.split(rf"[\s{re.escape(self._values.get('IFS', ''))}]+", resolved.strip())
             else:
                 words.append(resolved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 
@@ -376,6 +376,27 @@ def _cut(pattern: re.Pattern[str], values: Iterator[str] | tuple[str, ...]) -> I
 
 def _list_lines(run: Invocation) -> Iterator[str]:
     yield from (run.text or "").split("\n")
+
+
+_WHOLE_LIST = re.compile(r"\$\{(\w+)\[[@*]\]\}|\$\{?([@*])\}?")
+
+
+def find_listed_words(word: str, values: Mapping[str, str]) -> Sequence[str] | None:
+    """The words of a list that one word stands for, as `${name[@]}` or `$@`; None where it stands for none that
+    is known. A list is held as it is written, in parentheses."""
+    found = _WHOLE_LIST.fullmatch(word)
+    held = values.get(found[1] or found[2], "") if found else ""
+    if not (held.startswith("(") and held.endswith(")")):
+        return None
+    try:
+        return shlex.split(held[1:-1])
+    except ValueError:  # it holds half of a quoted text
+        return None
+
+
+def hold_own_words(words: Sequence[str]) -> str | None:
+    """The list that `set` makes the words of the script itself, as lists are held."""
+    return f"({shlex.join(words[2:])})" if tuple(words[:2]) == ("set", "--") else None
 
 
 _PRINT_OPTION = re.compile(r"-[neE]+|--")

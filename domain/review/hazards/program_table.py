@@ -197,7 +197,7 @@ DATA_USES = (
         "kubectl|oc",
         "delete|drain|replace|--replicas=0",
         "deletes what runs in a cluster",
-        "--dry-run.*",
+        "--dry-run.*|can-i",
         request=_DELETION,
     ),
     HarmfulUse(

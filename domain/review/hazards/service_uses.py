@@ -126,7 +126,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
         r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
         "changes what runs in a cluster",
         (
-            r"status|history|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
+            r"status|history|can-i|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
             r"get-contexts|"
         ),
     ),
@@ -242,6 +242,12 @@ SERVICE_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse("nix-collect-garbage", "-d|--delete-old.*", "removes ways back of the system", "--dry-run"),
     HarmfulUse("guix", "delete-generations|--delete-generations.*", "removes ways back of the system"),
     HarmfulUse("snap", "--purge", "deletes the data of a program"),
+    HarmfulUse(
+        "npm|pnpm|yarn set-script",
+        r"(pre|post)?(install|prepare|publish|pack)\w*",
+        "lets something run on its own",
+        guard="persistence",
+    ),
     HarmfulUse("rustup", "self", "removes programs of the person", "(?!uninstall$)(?!self$)(?!-).*"),
     HarmfulUse(
         "ansible",
