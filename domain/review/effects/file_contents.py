@@ -12,53 +12,52 @@ from collections.abc import Iterator
 from quorum.domain.review.effects.places import is_local
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
 from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.pattern import compile_once
 
 _LONGEST = 65_536  # characters of a text that is looked at
 _ADDRESS = (
     r"[\"'(]?\s*(?P<address>(?:git\+|registry\+|sparse\+|vcs\+)?"
     r"(?P<scheme>https?|git|ssh|ftp)\\?:/{0,1}/[^\s\"'<>),;\]]+)"
 )
+_OF_APT = r"(^deb(-src)?\s+(\[[^\]]*\]\s*)?|^URIs:\s*|^baseurl\s*=\s*)"
 # How each kind of file names where packages come from: npm 9, yarn 4, pip 23, uv 0.4, Poetry 1.8, Cargo 1.7x,
 # Go 1.22, Maven 3.9, Gradle 8, Bundler 2.5, Composer 2.7, NuGet 6, conda 24, apt 2.6.
-_SOURCES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
-    (re.compile(rf"(.*/)?({name})"), re.compile(rf"(?im){before}{_ADDRESS}"))
-    for name, before in (
-        (r"\.npmrc|\.yarnrc(\.yml)?|bunfig\.toml", r"(registry|registryServer)[\"']?\s*[:=]\s*"),
-        (
-            r"pip\.(conf|ini)|\.pypirc|\.pydistutils\.cfg",
-            r"(index-url|find-links|repository|index_url)\s*[=:]\s*",
-        ),
-        (
-            r"(requirements|constraints)[\w./-]*\.(txt|in)",
-            r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] ?|@\s*)",
-        ),
-        (r"pyproject\.toml|uv\.toml|Pipfile|poetry\.toml", r"\b(url|index-url|extra-index-url|git)\s*=\s*\[?"),
-        (r"environment\.ya?ml|\.condarc", r"^\s*-\s*"),
-        (r"Cargo\.toml|\.cargo/config(\.toml)?", r"\b(git|registry|index|replace-with)\s*=\s*"),
-        (
-            r"pom\.xml|settings\.xml",
-            r"<(?:plugin)?(?:repository|mirror)>(?:(?!</(?:plugin)?repository>).)*?<url>",
-        ),
-        (r"[\w.-]+\.gradle(\.kts)?", r"\burl\s*[=(]?\s*(uri\()?"),
-        (r"gradle-wrapper\.properties|maven-wrapper\.properties", r"^(distributionUrl\s*=\s*)?"),
-        (r"Gemfile|[\w.-]+\.gemspec", r"\b(source|git:|git\s*=>)\s*"),
-        (r"composer\.json", r"\"url\"\s*:\s*"),
-        (
-            r"package\.json",
-            r"\"(?!homepage|url|bugs|proxy|repository|funding|author|license|\$schema)[@\w./-]+\"\s*:\s*",
-        ),
-        (r"(?i:nuget\.config)", r"<add\b[^>]*\bvalue\s*=\s*"),
-        (r"\.gitmodules", r"\burl\s*=\s*"),
-        (
-            r"sources\.list|[\w.-]+\.(list|sources|repo)",
-            r"(^deb(-src)?\s+(\[[^\]]*\]\s*)?|^URIs:\s*|^baseurl\s*=\s*)",
-        ),
-        (
-            r"package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Cargo\.lock"
-            r"|Gemfile\.lock|composer\.lock",
-            r"\b(resolved|tarball|registry|source|remote|url)[\"']?\s*[:=]?\s*",
-        ),
-    )
+_SOURCES = (
+    (r"\.npmrc|\.yarnrc(\.yml)?|bunfig\.toml", r"(registry|registryServer)[\"']?\s*[:=]\s*"),
+    (
+        r"pip\.(conf|ini)|\.pypirc|\.pydistutils\.cfg",
+        r"(index-url|find-links|repository|index_url)\s*[=:]\s*",
+    ),
+    (
+        r"(requirements|constraints)[\w./-]*\.(txt|in)",
+        r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] ?|@\s*)",
+    ),
+    (r"pyproject\.toml|uv\.toml|Pipfile|poetry\.toml", r"\b(url|index-url|extra-index-url|git)\s*=\s*\[?"),
+    (r"environment\.ya?ml|\.condarc", r"^\s*-\s*"),
+    (r"Cargo\.toml|\.cargo/config(\.toml)?", r"\b(git|registry|index|replace-with)\s*=\s*"),
+    (
+        r"pom\.xml|settings\.xml",
+        r"<(?:plugin)?(?:repository|mirror)>(?:(?!</(?:plugin)?repository>).)*?<url>",
+    ),
+    (r"[\w.-]+\.gradle(\.kts)?", r"\burl\s*[=(]?\s*(uri\()?"),
+    (r"gradle-wrapper\.properties|maven-wrapper\.properties", r"^(distributionUrl\s*=\s*)?"),
+    (r"Gemfile|[\w.-]+\.gemspec", r"\b(source|git:|git\s*=>)\s*"),
+    (r"composer\.json", r"\"url\"\s*:\s*"),
+    (
+        r"package\.json",
+        r"\"(?!homepage|url|bugs|proxy|repository|funding|author|license|\$schema)[@\w./-]+\"\s*:\s*",
+    ),
+    (r"(?i:nuget\.config)", r"<add\b[^>]*\bvalue\s*=\s*"),
+    (r"\.gitmodules", r"\burl\s*=\s*"),
+    (r"sources\.list|[\w.-]+\.(list|sources|repo)", _OF_APT),
+    (
+        r"package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Cargo\.lock"
+        r"|Gemfile\.lock|composer\.lock",
+        r"\b(resolved|tarball|registry|source|remote|url)[\"']?\s*[:=]?\s*",
+    ),
+)
+_OF_PACKAGES = re.compile(
+    "(?:.*/)?(?:{})".format("|".join(f"(?P<kind_{place}>{row[0]})" for place, row in enumerate(_SOURCES)))
 )
 _REPLACED_MODULE = re.compile(r"(?m)^\s*(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+([\w-]+(?:\.[\w-]+)+)/\S*")
 _KNOWN = re.compile(
@@ -179,6 +178,12 @@ _SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[
 _SHELL_CALL = re.compile(
     r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
 )
+_RUNS_REQUESTS = re.compile(
+    r"""(?x)\b(?:exec(?:Sync|File)?|spawn(?:Sync)?|system|popen|shell_exec|passthru|proc_open|eval|check_output|run|Popen)
+    \s*\(\s*[^()\n]{0,80}?(?:\b\w+\.(?:query|body|params)\b | \brequest\.(?:args|form|values|json|GET|POST)\b
+    | \$_(?:GET|POST|REQUEST|COOKIE)\b | \bparams\[ | \.(?:FormValue|getParameter)\b)"""
+)
+"""Functions that start a program or run code, with what a request from elsewhere holds."""
 _RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
 """The commands that settings in JSON have an editor, a container or an agent run."""
 
@@ -203,16 +208,20 @@ def find_lost_protection(path: str, before: str, after: str) -> SideEffect | Non
     """The protection that an edit takes out of a file without putting another of its kind there."""
     if _OF_DOCUMENTS.fullmatch(path):
         return None
-    kept = Counter(_list_protections(after))
-    found = next(
-        (each for each, number in Counter(_list_protections(before)).items() if kept[each] < number), ""
-    )
+    gone = Counter(before[:_LONGEST].split("\n"))
+    gone.subtract(after[:_LONGEST].split("\n"))
+    lost = Counter(_list_protections("\n".join(gone.elements())))
+    if not lost:
+        return None
+    come = (line for line, number in gone.items() for _ in range(-number))
+    kept = Counter(_list_protections("\n".join(come)))
+    found = next((each for each, number in lost.items() if kept[each] < number), "")
     return SideEffect(EffectKind.DISABLE, f"takes a protection out of {path}: {found}", path) if found else None
 
 
 def _list_protections(text: str) -> Iterator[str]:
     """Those in a text, each by its kind; what is a comment protects nothing."""
-    for found in _PROTECTION.finditer(_COMMENT.sub("", text[:_LONGEST])):
+    for found in _PROTECTION.finditer(_COMMENT.sub("", text)):
         yield re.sub(r"^\s*(USER|set)\b.*", r"\1", found[0]).strip()
 
 
@@ -227,6 +236,8 @@ def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
         yield SideEffect(
             EffectKind.RUN_FETCHED, "runs changes of strangers with the rights of the repository", path
         )
+    if path.endswith((*_CODE_FILES, ".py")) and (found := _RUNS_REQUESTS.search(text)):
+        yield SideEffect(EffectKind.ADMIT, f"runs what a request says: {found[0][:60]}", path)
     if _OF_AGENTS.fullmatch(path) and (found := _ASKS_NOBODY.search(text)):
         yield SideEffect(EffectKind.DISABLE, f"has agents ask nobody: {found[0].strip()[:60]}", path)
     if _OF_GIT.fullmatch(path) and (found := _RUN_BY_GIT.search(text)):
@@ -240,21 +251,20 @@ def _judge_sources(path: str, text: str) -> Iterator[SideEffect]:
         for found in _REPLACED_MODULE.finditer(text):
             if not _KNOWN.fullmatch(found[1]):
                 yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {found[1]}", found[1])
-    for name, pattern in _SOURCES:
-        if not name.fullmatch(path):
-            continue
-        for found in pattern.finditer(text):
-            authority = found["address"].partition("//")[2].partition("/")[0]
-            host = re.split(r"[:?#]", authority.rpartition("@")[2], maxsplit=1)[0]
-            if is_local(host) or "." not in host:
-                continue
-            is_checked = found["scheme"] not in _UNCHECKED_SCHEMES or name.fullmatch("sources.list")
-            if not (is_checked and _KNOWN.fullmatch(host)):
-                yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {host}", host)
-        if off := _UNCHECKED.search(text):
-            does = f"leaves out the checks of packages: {off[0].strip()[:60]}"
-            yield SideEffect(EffectKind.DISABLE, does, path)
+    if (named := _OF_PACKAGES.fullmatch(path)) is None:
         return
+    before = _SOURCES[int((named.lastgroup or "").removeprefix("kind_"))][1]
+    for found in compile_once(rf"(?im){before}{_ADDRESS}").finditer(text):
+        authority = found["address"].partition("//")[2].partition("/")[0]
+        host = re.split(r"[:?#]", authority.rpartition("@")[2], maxsplit=1)[0]
+        if is_local(host) or "." not in host:
+            continue
+        is_checked = found["scheme"] not in _UNCHECKED_SCHEMES or before is _OF_APT
+        if not (is_checked and _KNOWN.fullmatch(host)):
+            yield SideEffect(EffectKind.RUN_FETCHED, f"takes packages from {host}", host)
+    if off := _UNCHECKED.search(text):
+        does = f"leaves out the checks of packages: {off[0].strip()[:60]}"
+        yield SideEffect(EffectKind.DISABLE, does, path)
 
 
 def _judge_rights(text: str) -> Iterator[SideEffect]:
@@ -306,7 +316,8 @@ def _list_scripts(text: str) -> Iterator[str]:
         found = json.loads(text)
     except ValueError:
         yield from re.findall(
-            r'"(?:(?:pre|post)?(?:install|publish|pack|prepare)\w*)"\s*:\s*"((?:\\.|[^"\\])*)"', text
+            r'"(?:(?:pre|post)?-?(?:install|update|autoload|publish|pack|prepare)[\w-]*)"\s*:\s*"((?:\\.|[^"\\])*)"',
+            text,
         )
     scripts = found.get("scripts") if isinstance(found, dict) else None
     if isinstance(scripts, dict):

@@ -1,4 +1,4 @@
-"""What programs without a row in any table say themselves: the words by which they are told what to do.
+"""What programs without a row of effects say themselves: the words by which they are told what to do.
 
 Tools of all kinds name their tasks alike. What such a word says counts only for a program of which nothing else
 is known, and only in front of its options, where tasks stand.
@@ -42,7 +42,7 @@ _REHEARSED = frozenset({"--dry-run", "--help", "-h", "-?", "--version", "--plan"
 def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iterator[SideEffect]:
     """What a program is told to do that nothing else is known of, or a script of the project by its name.
 
-    `is_known`: a row says what it does with its words. `is_judged`: the tables of uses say which do harm.
+    `is_known`: a row says what it does with its words. `is_judged`: the tables of uses tell of this one.
     """
     if (not run.arguments and "-" not in run.program) or not _REHEARSED.isdisjoint(run.arguments):
         return

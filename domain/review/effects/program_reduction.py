@@ -62,9 +62,9 @@ from quorum.domain.review.effects.word_judgement import (
     judge_words,
     search_for_secrets,
 )
-from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed
+from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed, print_words
 from quorum.domain.review.hazards.places import governs_agents
-from quorum.domain.review.hazards.program_table import has_harmful_uses
+from quorum.domain.review.hazards.program_table import names_use
 from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
@@ -446,10 +446,18 @@ def copy(used: UsedProgram) -> Data:
     return NO_DATA
 
 
+_FOUND_PROGRAM = re.compile(r"\"?\$\((?:which|command -v|type -[pP]) ([\w.+-]+)\)\"?")
+
+
 def _judge_new_name(used: UsedProgram, source: str, target: str) -> None:
     name = target.rpartition("/")[2]
-    is_renamed = name not in (source.rpartition("/")[2], "", ".", "..") and not is_program_folder(target)
-    if is_renamed and is_system_program(source) and used.name in ("cp", "mv", "install"):
+    if found := _FOUND_PROGRAM.fullmatch(source):
+        source = f"/usr/bin/{found[1]}"
+    before = source.rpartition("/")[2]
+    is_renamed = name not in (before, "", ".", "..") and not is_program_folder(target)
+    if used.name == "ln":  # a version by the name without it, among the programs of an environment
+        is_renamed = is_renamed and not (before.startswith(name) or re.search(r"(^|/)s?bin/", target))
+    if is_renamed and is_system_program(source) and used.name in ("cp", "mv", "install", "ln"):
         used.scope.add(EffectKind.DISGUISE, f"puts {source} under another name: {target}", target)
 
 
@@ -500,7 +508,7 @@ class ProgramReduction(Struct, frozen=True):
         if row is None and "$" not in run.program:
             self._scope.add(EffectKind.UNKNOWN, f"runs {run.program}, of which nothing is known")
         known = row or UNKNOWN_PROGRAM
-        is_judged = has_harmful_uses(run.program)
+        is_judged = row is None and names_use(run)
         for effect in judge_own_words(run, is_known=row is not None, is_judged=is_judged):
             self._scope.reducer.add(effect if self._scope.is_seen_elsewhere else replace(effect, request=None))
         words = parse_words(run.arguments, known)
@@ -653,8 +661,8 @@ def _print(used: UsedProgram, data: Data) -> Output:
     name, run, text = used.name, used.run, None
     if name in ("echo", "printf"):
         shown = [word for word in run.arguments if not re.fullmatch(r"-[neE]+", word)]
-        text, data = " ".join(shown), used.find_data(*shown)
-        if name == "printf" or "-e" in run.arguments:
+        text, data = print_words(name, run.arguments), used.find_data(*shown)
+        if "-e" in run.arguments:
             text = text.replace("\\n", "\n").replace("\\t", "\t")
         if _ESCAPED.search(text):
             data |= {Datum(DataKind.DECODED, name)}

@@ -9,6 +9,7 @@ from functools import cache
 
 from quorum.domain.review.effects.program_effects import INPUTS, UsedProgram
 from quorum.domain.review.effects.side_effect import EffectKind
+from quorum.domain.review.hazards.invocation import list_recipes
 
 _SCRIPTS_OF_NODE = "package.json .npmrc .yarnrc.yml .pnpmfile.cjs"
 _CONFIG_OF_NODE = "*.config.js *.config.ts *.config.mjs *.config.cjs *.config.mts .eslintrc.js .eslintrc.cjs"
@@ -131,6 +132,8 @@ def do_project(used: UsedProgram) -> None:
     for path in (*list_taken(used), *given):
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
+            for recipe in list_recipes(file.text or "") if used.name in _MAKES else ():
+                reducer.run_shell(recipe, through=used.name)
     if is_builder and reducer.fetched_tree:
         reducer.run_data((reducer.fetched_tree,))
     if is_builder and any(word.startswith("<(") for word in words):

@@ -25,7 +25,14 @@ from quorum.domain.review.effects.side_effect import (
 )
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.word_judgement import judge_program_name, judge_words
-from quorum.domain.review.hazards.invocation import Invocation, is_assignment, list_texts_in_options, unwrap
+from quorum.domain.review.hazards.invocation import (
+    Invocation,
+    find_listed_words,
+    hold_own_words,
+    is_assignment,
+    list_texts_in_options,
+    unwrap,
+)
 from quorum.domain.review.hazards.places import find_new_temporary
 from quorum.domain.review.hazards.started_programs import enter_started, list_found
 from quorum.domain.review.hazards.starters import STARTERS
@@ -253,7 +260,9 @@ class ScriptReduction(Struct):
         words: list[str] = []
         for place, word in enumerate(given):
             resolved = self._resolve(word, read) if "$" in word or "`" in word else word
-            if "IFS" in word or (place == 0 and word[:1] in ("$", "`")):
+            if (listed := find_listed_words(word, self.values)) is not None:
+                words += listed
+            elif "IFS" in word or (place == 0 and word[:1] in ("$", "`")):
                 words += resolved.split()
             elif place == 0 and word[:1] == "{" and word[-1:] == "}":
                 words += word[1:-1].split(",")
@@ -286,6 +295,8 @@ class ScriptReduction(Struct):
         if words[:1] in _READ_INTO_VARIABLES:
             for name in words[1:]:
                 self.held[name] = self.held.get(name, NO_DATA) | data | piped
+        if (own := hold_own_words(words)) is not None:
+            self.values["@"] = self.values["*"] = own
         if not command.assignments:
             return
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):

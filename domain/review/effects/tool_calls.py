@@ -7,6 +7,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from posixpath import normpath
 
 from quorum.domain.review.effects.places import find_secret
@@ -155,6 +156,7 @@ _OPENS = frozenset({"unlock", "disarm", "disable", "deactivate", "bypass"})
 _WRITES = frozenset(
     {"write", "create", "edit", "append", "save", "update", "insert", "replace", "patch", "put"}
 )
+_TARGETS = frozenset({"destination", "dest", "target", "to", "newpath", "destinationpath", "targetpath"})
 _PLACES = frozenset({"copy", "move", "rename", "download"})
 _SENDS = frozenset(
     {"send", "post", "publish", "reply", "comment", "share", "upload", "forward", "notify", "message", "email"}
@@ -168,7 +170,7 @@ _PATH_NAME = re.compile(
 )
 _ADDRESS_NAME = re.compile(r"(?i)(.*[_-])?(url|uri|href|link|endpoint|address)s?")
 _FOREIGN_ADDRESS = re.compile(r"https?://((?!localhost|127\.)[^\s/\"'`?#]+)")
-_COMMAND_NAME = re.compile(r"(?i)(shell|bash)?[_-]?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
+_COMMAND_NAME = re.compile(r"(?i)([a-z]+[_-]|shell|bash)?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
 _OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
@@ -194,18 +196,20 @@ def reduce_tool_call(
         yield from _list_lost_protections(diff)
     path = next(_list_values(arguments, _PATHS), None)
     if path is not None:
-        # Commands mostly do without its tables.
-        from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, find_lost_protection
-
         path = normpath(path)
-        before = _reduce_texts(path, _list_texts(arguments, _OLD_TEXTS), read_script)
-        after = _reduce_texts(path, _list_texts(arguments, _NEW_TEXTS | _CONTENTS), read_script)
-        for effect in after:
-            if effect not in before and effect.kind in GRAVE_IN_FILES:
+        old = _list_texts(arguments, _OLD_TEXTS)
+        grave = _reduce_texts(path, _list_texts(arguments, _NEW_TEXTS | _CONTENTS), read_script)
+        before = _reduce_texts(path, old, read_script) if grave else ()
+        for effect in grave:
+            if effect not in before:
                 yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
-        texts = ("\n".join(_list_texts(arguments, names)) for names in (_OLD_TEXTS, _NEW_TEXTS))
-        if diff is None and (lost := find_lost_protection(path, *texts)):
-            yield lost
+        if old and diff is None:
+            # Commands mostly do without its tables.
+            from quorum.domain.review.effects.file_contents import find_lost_protection
+
+            new = "\n".join(_list_texts(arguments, _NEW_TEXTS))
+            if lost := find_lost_protection(path, "\n".join(old), new):
+                yield lost
     if tool in ("edit_file", "write_file"):
         return
     yield from _judge_names(tool, arguments)
@@ -265,8 +269,11 @@ def _judge_values(
     if ended and not _SCALES.isdisjoint(own):
         terms = ask_for_tool(name, _SCALES, arguments.values(), Effect.SCALE)
         yield SideEffect(EffectKind.HARM, f"stops all that runs by {name}: {ended} is 0", request=terms)
-    elif told_to:
-        yield SideEffect(EffectKind.HARM, f"deletes something by {name}: {told_to} is true")
+    elif told_to or ("archive" in own and arguments.get("permanently") is True):
+        does = f"deletes something by {name}: {told_to or 'permanently'} is true"
+        yield SideEffect(EffectKind.HARM, does)
+    elif "/dev/null" in _list_values(arguments, _TARGETS) and not _PLACES.isdisjoint(own):
+        yield SideEffect(EffectKind.HARM, f"puts something where nothing stays by {name}")
     elif not _PASSES_ON.isdisjoint(own) and (
         not _TO_ALL.isdisjoint(own) or any(map(_EVERYWHERE.fullmatch, addresses))
     ):
@@ -372,39 +379,36 @@ _NEW_TEXTS = frozenset({"newtext", "newstring", "newstr", "new", "replace", "rep
 _CONTENTS = frozenset({"content", "contents", "text", "filetext", "filecontent", "filecontents", "code"})
 
 
-def _list_texts(arguments: JsonObject, names: Collection[str]) -> Iterator[str]:
+def _list_texts(arguments: JsonObject, names: Collection[str]) -> list[str]:
     edits = arguments.get("edits")
-    for fields in (
-        arguments,
-        *(each for each in (edits if isinstance(edits, list) else ()) if isinstance(each, dict)),
-    ):
-        for text in _list_values(fields, names):
-            yield text[:_LONGEST]
+    inner = (each for each in (edits if isinstance(edits, list) else ()) if isinstance(each, dict))
+    return [text[:_LONGEST] for fields in (arguments, *inner) for text in _list_values(fields, names)]
 
 
 def _list_values(fields: JsonObject, names: Collection[str]) -> Iterator[str]:
-    for name, value in fields.items():
-        if isinstance(value, str) and re.sub(r"[_-]", "", name).lower() in names:
-            yield value
+    return (value for name, value in fields.items() if isinstance(value, str) and _join_words(name) in names)
 
 
-def _reduce_texts(path: str, texts: Iterator[str], read_script: ReadScript) -> dict[SideEffect, None]:
-    from quorum.domain.review.effects.file_contents import judge_contents, list_commands
+@lru_cache(maxsize=256)
+def _join_words(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
-    found: dict[SideEffect, None] = {}
+
+def _reduce_texts(path: str, texts: Iterable[str], read_script: ReadScript) -> dict[SideEffect, None]:
+    """The effects of texts in a file that nobody should come upon unseen."""
+    from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
+
+    found: list[SideEffect] = []
     for text in texts:
-        found.update(dict.fromkeys(judge_contents(path, text)))
+        found += judge_contents(path, text)
         if (off := _UNCHECKED.search(text)) and not _OF_TESTS.search(path):
-            does = f"switches the check of other machines off: {off[0]}"
-            found[SideEffect(EffectKind.DISABLE, does)] = None
+            found.append(SideEffect(EffectKind.DISABLE, f"switches the check of other machines off: {off[0]}"))
         if path.endswith((".py", ".pyi", ".pth")):
             effects = reduce_program_text(textwrap.dedent(text), "python", read_script)
-            found.update(
-                dict.fromkeys(each for each in effects if each.kind is not EffectKind.SEND or _is_own(each))
-            )
+            found += (each for each in effects if each.kind is not EffectKind.SEND or _is_own(each))
         for command in list_commands(path, text):
-            found.update(dict.fromkeys(reduce_command(command, read_script)))
-    return found
+            found += reduce_command(command, read_script)
+    return dict.fromkeys(each for each in found if each.kind in GRAVE_IN_FILES)
 
 
 def _is_own(effect: SideEffect) -> bool:

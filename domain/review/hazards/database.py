@@ -45,7 +45,7 @@ CLIENTS = frozenset(
     }
 )
 _STATEMENT = re.compile(
-    r"(?i)\b(drop\s+(table|database|schema|collection|keyspace|view|index|user|role)\b"
+    r"(?i)(?:\b|(?<=[\])]))(drop\s+(table|database|schema|collection|keyspace|view|index|user|role)\b"
     r"|truncate\s+(table\s+)?\w|delete\b[^;]{0,200}?\bfrom\b(?![^;]{0,2000}\bwhere\b)\s*[\w.\"`]*|dropDatabase\s*\(|\.drop\s*\(\s*\)"
     r"|deleteMany\s*\(\s*(\{\s*\}\s*)?\)|\.remove\s*\(\s*\{\s*\}|\b(delete|destroy)_all\b|\btruncate\s*:\s*true"
     r"|\.(objects|query)(\.all\s*\(\s*\))?\.delete\s*\(\s*\)|\.all\s*\(\s*\)\.delete\s*\(\s*\)|::truncate\s*\(\s*\)"

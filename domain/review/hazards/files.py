@@ -196,6 +196,14 @@ def deletes_only_temporary(run: Invocation, roots: Sequence[str]) -> bool:
     )
 
 
+def _moves_into_temporary(script: Script | None) -> bool:
+    """Whether what lies in the folder for temporary files was somewhere else before."""
+    return script is not None and any(
+        each.words[:1] == ("mv",) and is_temporary(f"{each.words[-1].rstrip('/')}/x")
+        for each in script.commands
+    )
+
+
 def _deletes_only_caches(run: Invocation) -> bool:
     """Whether `rm` deletes nothing but folders of the person's in which programs keep what they fetch again."""
     names = [word for word in run.arguments if not _FLAGS.fullmatch(word)]
@@ -424,15 +432,29 @@ def list_deletions(
             yield Objection("destructive", "rm: it deletes files", RequestTerms(effect=Effect.DELETE))
     if run.program == "mv" and run.operands[-1:] == ("/dev/null",):
         yield Objection("destructive", "mv: it moves files to where nothing stays")
-    if run.program in ("cp", "cat") and run.operands[:1] == ("/dev/null",) and tuple(list_written(run)):
+    is_emptying = run.program == "install" and "/dev/null" in run.operands[:-1]
+    is_emptying |= run.program in ("cp", "cat") and run.operands[:1] == ("/dev/null",)
+    if is_emptying and tuple(list_written(run)):
         yield Objection("destructive", f"{run.program}: it empties files", RequestTerms(effect=Effect.EMPTY))
     if run.program in _PRINTS_NOTHING and any(_empties(each, roots, script) for each in run.redirects):
         yield Objection("destructive", "it empties files", RequestTerms(effect=Effect.EMPTY))
     is_sed = run.program in ("sed", "gsed") and tuple(list_written(run))
     if is_sed and _DELETES_ALL_LINES.fullmatch(run.operands[0]):
         yield Objection("destructive", "sed: it empties files")
+    if run.program in _EDITORS and any(map(_EMPTIED_BY_EDITOR.fullmatch, _list_editor_commands(run))):
+        yield Objection("destructive", f"{run.program}: it empties files")
     if run.program in ("cp", "cat", "dd") and any(is_log(word) for word in list_written(run)):
         yield Objection("destructive", f"{run.program}: it overwrites logs")
+
+
+_EDITORS = frozenset({"ex", "vi", "vim", "nvim", "ed", "red"})
+_EMPTIED_BY_EDITOR = re.compile(r":?\s*(?:%|1,\$|,)\s*d(?:e(?:l(?:e(?:te?)?)?)?)?!?\s*")
+
+
+def _list_editor_commands(run: Invocation) -> Iterator[str]:
+    words = [word[1:] for word in run.arguments if word.startswith("+")]
+    words += run.find_values("-c", "-sc", "-esc", "--cmd")
+    return (part for text in (*words, run.text or "") for part in re.split(r"[|\n]", text))
 
 
 def may_hold_something(path: str, roots: Sequence[str] = ()) -> bool:
@@ -462,7 +484,9 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
     if run.program not in _MAY_LOSE_NOTHING:
         yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots, script)
         return
-    if deletes_only_what_is_remade(run) or deletes_only_temporary(run, roots) or ends_only_servers(run):
+    if deletes_only_what_is_remade(run) or ends_only_servers(run):
+        return
+    if deletes_only_temporary(run, roots) and not _moves_into_temporary(script):
         return
     if _deletes_only_caches(run) or _empties_only_output(run):
         return

@@ -21,7 +21,15 @@ from quorum.domain.review.hazards.files import (
     stays_in_workspace,
 )
 from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code, list_effects_of_python
-from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, list_texts_in_options
+from quorum.domain.review.hazards.invocation import (
+    Carried,
+    Invocation,
+    find_listed_words,
+    hold_own_words,
+    is_assignment,
+    list_texts_in_options,
+    print_words,
+)
 from quorum.domain.review.hazards.places import (
     belongs_to_system,
     find_new_temporary,
@@ -29,6 +37,7 @@ from quorum.domain.review.hazards.places import (
     is_temporary,
     normalize,
 )
+from quorum.domain.review.hazards.plain_loops import unroll
 from quorum.domain.review.hazards.python_words import read_python_words
 from quorum.domain.review.hazards.request_terms import complete_terms
 from quorum.domain.review.hazards.started_programs import list_started, skip_leading_options
@@ -235,7 +244,7 @@ class _Inspection:
         if depth > _DEEPEST or self._texts > _MOST_TEXTS:
             self._add(Objection("destructive", "it holds texts that run texts, too many to be looked through"))
             return
-        script = self._read_script(text)
+        script = unroll(self._read_script(text))
         if script.problem is not None and "characters" in script.problem:
             self._add(Objection("destructive", script.problem))
         _ScriptRun(self, script, depth).run()
@@ -318,7 +327,7 @@ class _ScriptRun:
         carried = _NOTHING.union(*[self._streams.get(stream, _NOTHING) for stream in command.reads])
         if command.reads and all(self._lists_port.get(stream) for stream in command.reads):
             carried |= {Carried.PORT}
-        words = tuple(map(self._resolve, command.words)) if self._values else command.words
+        words = self._resolve_words(command.words) if self._values else command.words
         if self._held:
             for found in _INSPECTION_VARIABLE.finditer(" ".join(command.words)):
                 carried |= self._held.get(found[1] or found[2], _NOTHING)
@@ -357,6 +366,8 @@ class _ScriptRun:
             self._flow(run, command.writes)
 
     def _judge_run(self, run: Invocation) -> None:
+        if (own := hold_own_words((run.program, *run.arguments))) is not None:
+            self._values["@"] = self._values["*"] = own
         if run.program in _ASSIGNING:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
@@ -384,6 +395,20 @@ class _ScriptRun:
         return file not in self._files or file in self._unknown_files
 
     # ---------------------------------------------------------------- variables
+
+    def _resolve_words(self, given: Sequence[str]) -> tuple[str, ...]:
+        """The words with what is known of their variables; the shell takes apart what these hold, also the
+        program and its options."""
+        words: list[str] = []
+        for word in given:
+            resolved = self._resolve(word)
+            if (listed := find_listed_words(word, self._values)) is not None:
+                words += listed
+            elif resolved is not word and word[:1] == "$" and (not words or resolved[:1] == "-"):
+                words += re.split(rf"[\s{re.escape(self._values.get('IFS', ''))}]+", resolved.strip())
+            else:
+                words.append(resolved)
+        return tuple(words)
 
     def _resolve(self, word: str) -> str:
         if "$" not in word or not self._values:
@@ -553,7 +578,7 @@ class _ScriptRun:
 
 def _find_printed(run: Invocation) -> str | None:
     if run.program in ("echo", "printf"):
-        return " ".join(word for word in run.arguments if not re.fullmatch(r"-[neE]+", word))
+        return print_words(run.program, run.arguments)
     if run.program in ("cat", "tee"):
         return run.text
     return None

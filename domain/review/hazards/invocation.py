@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 
@@ -336,10 +336,18 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
         for script in (*run.operands[:1], *run.find_values("-e", "--expression")):
             yield from (found[1] for found in _SED_RUNS.finditer(script))
     elif program in ("make", "gmake"):
-        yield from (line.lstrip("\t@-+ ") for line in _list_lines(run) if line.startswith("\t"))
+        yield from list_recipes(run.text or "")
     elif program in _EDITORS:
         words = (word[1:] for word in run.arguments if word.startswith("+"))
         yield from _cut(_EDITOR_RUNS, (*words, *run.find_values("-c", "--cmd"), *_list_lines(run)))
+
+
+_RECIPE = re.compile(r"(?m)^(?:\t|[^\t#\n;=]*:[^\n;=]*;)[ \t@+-]*([^\n]+)")
+
+
+def list_recipes(text: str) -> Iterator[str]:
+    """The commands in a file of rules for make, those in the line of the target, too."""
+    return (found[1] for found in _RECIPE.finditer(text))
 
 
 def _list_handed_on(run: Invocation) -> Iterator[str]:
@@ -368,6 +376,53 @@ def _cut(pattern: re.Pattern[str], values: Iterator[str] | tuple[str, ...]) -> I
 
 def _list_lines(run: Invocation) -> Iterator[str]:
     yield from (run.text or "").split("\n")
+
+
+_WHOLE_LIST = re.compile(r"\$\{(\w+)\[[@*]\]\}|\$\{?([@*])\}?")
+
+
+def find_listed_words(word: str, values: Mapping[str, str]) -> Sequence[str] | None:
+    """The words of a list that one word stands for, as `${name[@]}` or `$@`; None where it stands for none that
+    is known. A list is held as it is written, in parentheses."""
+    found = _WHOLE_LIST.fullmatch(word)
+    held = values.get(found[1] or found[2], "") if found else ""
+    if not (held.startswith("(") and held.endswith(")")):
+        return None
+    try:
+        return shlex.split(held[1:-1])
+    except ValueError:  # it holds half of a quoted text
+        return None
+
+
+def hold_own_words(words: Sequence[str]) -> str | None:
+    """The list that `set` makes the words of the script itself, as lists are held."""
+    return f"({shlex.join(words[2:])})" if tuple(words[:2]) == ("set", "--") else None
+
+
+_PRINT_OPTION = re.compile(r"-[neE]+|--")
+_PLACEHOLDER = re.compile(r"%[-+ #0-9.*]*([a-zA-Z%])")
+_MOST_PRINTED = 200
+
+
+def print_words(program: str, words: Sequence[str]) -> str:
+    """What `echo` or `printf` makes of its words; escapes other than those of lines stay."""
+    shown = [word for word in words if not _PRINT_OPTION.fullmatch(word)]
+    if program != "printf" or not shown:
+        return " ".join(shown)
+    form, values = shown[0], shown[1:_MOST_PRINTED]
+    if "%" not in form:
+        return _break_lines(" ".join(shown))
+    taken = len(_PLACEHOLDER.findall(form.replace("%%", "")))
+    turns = -(-len(values) // taken) if taken else 1  # the format is used again for further words
+    waiting = iter(values)
+    printed = _PLACEHOLDER.sub(
+        lambda found: "%" if found[1] == "%" else next(waiting, ""), form * max(1, turns)
+    )
+    return _break_lines(printed)
+
+
+def _break_lines(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 class HarmfulUse(Struct, frozen=True):

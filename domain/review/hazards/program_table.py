@@ -48,6 +48,7 @@ _FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
 _EMPTIED_TRASH = RequestTerms(effect=Effect.DELETE, nouns="trash|bin")
 _REMOVES_ALL = "removes programs that are not named"
 _LISTED = r"(\$x|\$\(.*|`.*|<\(.*|/dev/fd.*)"
+_LOST_CONTAINERS = "deletes containers or images"
 DATA_USES = (
     HarmfulUse("rm", _RECURSIVE, "deletes folders with all they hold", "--help|--version", request=_DELETION),
     HarmfulUse("rm", _FORCED, "deletes without asking", "--help|--version", request=_DELETION),
@@ -96,7 +97,7 @@ DATA_USES = (
         "hg update|checkout|up|co", "-C|--clean", "throws uncommitted changes away", request=_DISCARDED_CHANGES
     ),
     HarmfulUse("hg|jj", "purge|strip|abandon|prune", "throws changes away", _DRY, request=_DISCARDED),
-    HarmfulUse("svn delete|del|remove|rm", r"[\w+]+://.*", "deletes what others see"),
+    HarmfulUse("svn delete|del|remove|rm", r"[\w+]+://.*|\^/.*", "deletes what others see"),
     HarmfulUse("svn", "--remove-unversioned|--remove-ignored", "deletes files that svn does not know"),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
     HarmfulUse("git filter-branch", "", "rewrites history"),
@@ -159,12 +160,27 @@ DATA_USES = (
     HarmfulUse("diskutil", "erase.*|partitionDisk|zeroDisk|secureErase|delete.*", "destroys data on a device"),
     HarmfulUse("truncate", "", "cuts files off", "0|-s0|--size=0|--help|--version"),
     HarmfulUse("truncate", "0|-s0|--size=0", "empties files", request=RequestTerms(effect=Effect.EMPTY)),
+    HarmfulUse("docker|podman|nerdctl rm|rmi|kill", "", _LOST_CONTAINERS, "--help", request=_CONTAINERS),
     HarmfulUse(
-        "docker|podman|nerdctl",
-        "prune|rm|rmi|kill",
-        "deletes containers or images",
+        "docker|podman|nerdctl "
+        "container|volume|network|system|pod|secret|config|service|stack|context|node|plugin|compose|machine",
+        "prune|rm|remove|rmi|kill",
+        _LOST_CONTAINERS,
+        "--help",
         request=_CONTAINERS,
     ),
+    HarmfulUse(
+        "docker|podman|nerdctl image|manifest rm|remove", "", _LOST_CONTAINERS, "--help", request=_CONTAINERS
+    ),
+    # Without it go only layers that bear no name; what was kept from builds is made again.
+    HarmfulUse(
+        "docker|podman|nerdctl image prune",
+        "-[a-z]*a[a-z]*|--all(=true)?|--external",
+        _LOST_CONTAINERS,
+        "--help",
+        request=_CONTAINERS,
+    ),
+    HarmfulUse("docker buildx rm", "", _LOST_CONTAINERS, "--help", request=_CONTAINERS),
     HarmfulUse(
         "docker|podman|nerdctl compose down",
         "-v|--volumes|--rmi(=.*)?",
@@ -181,7 +197,7 @@ DATA_USES = (
         "kubectl|oc",
         "delete|drain|replace|--replicas=0",
         "deletes what runs in a cluster",
-        "--dry-run.*",
+        "--dry-run.*|can-i",
         request=_DELETION,
     ),
     HarmfulUse(
@@ -514,9 +530,22 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
 
 
-def has_harmful_uses(program: str) -> bool:
-    """Whether the tables know a program, so that they tell which of its uses do harm."""
-    return program in _ROWS or program in _SYSTEM_ROWS
+def names_use(run: Invocation) -> bool:
+    """Whether the tables tell of this use of a program, be it for or against it."""
+    arguments = drop_started_words(run)
+    rows = (*_ROWS.get(run.program, ()), *_SYSTEM_ROWS.get(run.program, ()))
+    return any(_begins(row, arguments) and (row.words or _needs(row, arguments)) for row in rows)
+
+
+def _begins(row: _Row, arguments: Sequence[str]) -> bool:
+    first = arguments[: len(row.words)]
+    return len(first) == len(row.words) and all(
+        word in allowed for word, allowed in zip(first, row.words, strict=True)
+    )
+
+
+def _needs(row: _Row, rest: Sequence[str]) -> bool:
+    return not row.needed.pattern or any(map(row.needed.fullmatch, rest))
 
 
 def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
@@ -531,15 +560,14 @@ def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
     if run.program in _START_WHAT_FOLLOWS:
         own = tuple(takewhile(lambda word: word.startswith("-"), arguments))
     for row in rows:
+        if not _begins(row, arguments):
+            continue
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
-        if len(first) < len(row.words) or any(
-            word not in allowed for word, allowed in zip(first, row.words, strict=True)
-        ):
+        if not _needs(row, rest):
             continue
         if row.unless.pattern and any(map(row.unless.fullmatch, own if own is not None else rest)):
             continue
         # behind the first operand, what begins like an option may be the value
         if row.fewest and len([*dropwhile(lambda word: word.startswith("-"), rest)]) < row.fewest:
             continue
-        if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
-            yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)
+        yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)

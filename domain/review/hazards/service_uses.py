@@ -20,6 +20,13 @@ _DEPLOYS = "puts a version in place that others use"
 _DEPLOYED = RequestTerms(effect=Effect.PUBLISH, nouns="deploy(?:ment)?|prod(?:uction)?|live")
 
 CLOUD_USES: tuple[HarmfulUse, ...] = (
+    HarmfulUse(
+        "aws|gcloud|az|doctl|linode-cli|hcloud|openstack|neutron|scw|ibmcloud|oci|aliyun|tccli|yc|exo|civo|"
+        "vultr-cli|upctl|fly|flyctl|atlas|supabase|turso|neonctl|pscale",
+        r"(.*[=:,\s\[\"'])?(0\.0\.0\.0(/0)?|::/0|255\.255\.255\.255)([\"',\]\s].*)?|(--source-address-prefix(es)?=)?(\*|Internet)",
+        "lets every machine in",
+        r"list.*|show|describe.*|get.*|help|--help|delete.*|remove.*|revoke.*|rm",
+    ),
     HarmfulUse("vercel|netlify", "--prod|--production|-p", _DEPLOYS, _SHOWS, request=_DEPLOYED),
     HarmfulUse(
         "firebase|fly|flyctl|wrangler|eb|kamal|sam|cdk|serverless|sls|amplify|railway|gcloud",
@@ -119,7 +126,7 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
         r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
         "changes what runs in a cluster",
         (
-            r"status|history|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
+            r"status|history|can-i|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
             r"get-contexts|"
         ),
     ),
@@ -134,7 +141,139 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
     ),
 )
 
+_RESTORED = RequestTerms(effect=Effect.OVERWRITE, nouns="databases?|db|dump|backup")
+_RESTORES = "puts a backup in the place of what a database keeps"
+_WIPES = "destroys data on a device"
+_CERTIFICATES = "takes back certificates"
+
 SERVICE_USES: tuple[HarmfulUse, ...] = (
+    # ------------------------------------------------------------ servers and clients of databases
+    # PostgreSQL 17, "Server Applications" and "Client Applications"; postgresql-common 267.
+    HarmfulUse(
+        "pg_resetwal|pg_resetxlog|pg_rewind|pg_archivecleanup|pg_dropcluster|pg_createsubscriber",
+        "",
+        "changes or deletes the files of a database",
+        "-n|--dry-run|-V|--version|-\\?|--help",
+    ),
+    HarmfulUse("pg_ctl|pg_ctlcluster", "immediate|-mi.*|kill", "stops a database", "--help"),
+    HarmfulUse(
+        "createuser", r"-[a-zA-Z]*[sr][a-zA-Z]*|--superuser|--createrole|--replication", "gives somebody rights"
+    ),
+    HarmfulUse(
+        "mysqladmin|mariadb-admin", "shutdown|password|flush-privileges|kill", "stops or opens a database"
+    ),
+    HarmfulUse(
+        "myisamchk|aria_chk|innochecksum",
+        r"-[rof]+|--(safe-)?recover|--force|--write.*",
+        "changes the files of a database",
+    ),
+    HarmfulUse("pg_restore", "-[a-z]*c|--clean", _RESTORES, "--help|--list|-l", request=_RESTORED),
+    HarmfulUse("mongorestore", "--drop", _RESTORES, "--dryRun|--help", request=_RESTORED),
+    HarmfulUse("arangorestore", "--overwrite(=true)?", _RESTORES, request=_RESTORED),
+    HarmfulUse("rethinkdb restore", "--force", _RESTORES, request=_RESTORED),
+    HarmfulUse("nodetool", "clearsnapshot|decommission|removenode|assassinate|truncatehints", _DELETES),
+    HarmfulUse("curator_cli|curator", "delete_(indices|snapshots)|close", _DELETES, "--dry-run"),
+    # ------------------------------------------------------------ devices
+    # The names of mkfs(8) for single kinds; sg3-utils 1.48, tpm2-tools 5.7, ipmitool 1.8, esptool 5, avrdude 8.
+    HarmfulUse(
+        "mke2fs|mkntfs|mkdosfs|mkexfatfs|mkudffs|newfs|newfs_\\w+", "", _WIPES, "-n|--dry-run|-V|--help"
+    ),
+    HarmfulUse(
+        "sg_format|sg_sanitize|sg_unmap|sg_write_same|sg_reset", "", _WIPES, "-h|--help|-V|--version|--dry-run"
+    ),
+    HarmfulUse(
+        "esptool|esptool.py|st-flash|nrfjprog|dfu-util", r"erase([_-]\w+)?|--erase\w*|--recover", _WIPES
+    ),
+    HarmfulUse("avrdude", r"-e|-U.*:w:.*", _WIPES, "-n"),
+    HarmfulUse("flashrom", "-E|-w|--erase|--write", _WIPES),
+    HarmfulUse("fastboot", "flashall|flash|erase|format|oem|flashing|-w", _WIPES),
+    HarmfulUse("asr", "--erase", _WIPES),
+    HarmfulUse("tpm2_clear|tpm2_changeauth|tpm2_evictcontrol", "", "deletes keys of the machine", "-h|--help"),
+    HarmfulUse("ykman", "reset", "deletes keys of the machine", "-h|--help"),
+    HarmfulUse("adb", "wipe|sideload|disable-verity", "changes a device", "--help"),
+    HarmfulUse(
+        "ipmitool|ipmi-chassis-control|racadm|ipmiutil",
+        "off|cycle|reset|soft|racreset|racresetcfg|powerdown|hardreset|powercycle|serveraction",
+        "stops a machine",
+        "status|list",
+    ),
+    HarmfulUse("rtcwake", "", "stops the machine", "-n|--dry-run|--list-modes|--show|--help"),
+    HarmfulUse("loginctl", r"(terminate|kill)-(user|session|seat)|lock-sessions", "ends what others run"),
+    # ------------------------------------------------------------ peers, stores of large files, histories
+    HarmfulUse("ipfs", "gc|rm", _DELETES, "--help"),
+    HarmfulUse("nomad system gc|reconcile", "", _DELETES, "--help|-help"),
+    HarmfulUse("nomad node", "drain|purge", "takes a machine out of a cluster", "--help|-help|-disable"),
+    HarmfulUse("consul", "leave|force-leave", "takes a machine out of a cluster", "--help|-help"),
+    HarmfulUse("rbd|rados|cephfs-shell", "rm|remove|purge", _DELETES, "--help"),
+    HarmfulUse(
+        "s3cmd|b2|s5cmd|s4cmd|ossutil|cos|coscmd|obsutil",
+        "del|rm|rb|delete|delete-.*|expire",
+        _DELETES,
+        "--dry-?run|-n|--help",
+    ),
+    HarmfulUse("swift", "delete", _DELETES, "--help"),
+    HarmfulUse("dvc|mlflow|datalad|wandb", "gc|destroy|drop|remove", _DELETES, "--dry|--dry-run|--help"),
+    HarmfulUse("git annex", "drop|dropunused|uninit|dead", _DELETES, "--help"),
+    HarmfulUse("hg", "rollback", "throws changes away", "--dry-run|-n"),
+    HarmfulUse("dolt reset", "--hard", "throws changes away"),
+    HarmfulUse("fossil", "purge|scrub|shun", "throws changes away", "list|cat"),
+    HarmfulUse("darcs", "obliterate|revert|unpull|unrecord", "throws changes away", "--dry-run"),
+    # ------------------------------------------------------------ queues of mail, printers and jobs
+    HarmfulUse("postsuper", "-d.*|-r.*|-h.*", "deletes mail that waits"),
+    HarmfulUse("exim|exim4|sendmail", r"-Mrm|-Mg|-Mf|-qG", "deletes mail that waits"),
+    HarmfulUse("atrm", "", "deletes scheduled jobs", "-V"),
+    HarmfulUse("cancel|lprm", "-a|-u|-|--", "deletes jobs of a printer"),
+    # ------------------------------------------------------------ directories and certificates
+    HarmfulUse(
+        "nsupdate|ipa-server-install|ipa-client-install",
+        "",
+        "changes names or accounts of a network",
+        "--help|-V",
+    ),
+    HarmfulUse(
+        "ipa", r"[a-z]+-(del|disable|remove-\w+|mod|add-\w+)|passwd", "changes names or accounts of a network"
+    ),
+    HarmfulUse("certbot", "revoke|delete|unregister", _CERTIFICATES, "--dry-run"),
+    HarmfulUse("acme.sh", "--revoke|--remove|--deactivate.*", _CERTIFICATES),
+    HarmfulUse("step|puppetserver|puppet|cfssl", "revoke|clean|purge", _CERTIFICATES, "--help"),
+    # ------------------------------------------------------------ systems as a whole
+    HarmfulUse("ostree", "undeploy|prune|reset", "removes ways back of the system"),
+    HarmfulUse("rpm-ostree", "reset|cleanup|rollback|rebase", "removes ways back of the system"),
+    HarmfulUse("nix-collect-garbage", "-d|--delete-old.*", "removes ways back of the system", "--dry-run"),
+    HarmfulUse("guix", "delete-generations|--delete-generations.*", "removes ways back of the system"),
+    HarmfulUse("snap", "--purge", "deletes the data of a program"),
+    HarmfulUse(
+        "npm|pnpm|yarn set-script",
+        r"(pre|post)?(install|prepare|publish|pack)\w*",
+        "lets something run on its own",
+        guard="persistence",
+    ),
+    HarmfulUse("rustup", "self", "removes programs of the person", "(?!uninstall$)(?!self$)(?!-).*"),
+    HarmfulUse(
+        "ansible",
+        r".*\bstate=absent.*",
+        "changes other machines",
+        "--check|-C|--list-hosts",
+    ),
+    HarmfulUse("buildah|podman", "rm|rmi|prune", "deletes containers or images", "--help|image|builder"),
+    # ------------------------------------------------------------ accounts of applications
+    HarmfulUse(
+        "wp",
+        r"--role=administrator|set-role|delete|reset",
+        "gives rights, or deletes, in an application",
+        "--dry-run",
+    ),
+    HarmfulUse("grafana-cli|grafana", "reset-admin-password", "gives somebody rights"),
+    HarmfulUse("cargo owner", "-a|--add|-r|--remove", "gives somebody rights", "--list|-l"),
+    HarmfulUse(
+        "magento|bin/magento",
+        r"setup:(uninstall|rollback|db:.*)|admin:user:\w+",
+        "deletes data of an application",
+    ),
+    # ------------------------------------------------------------ pictures of the screen
+    HarmfulUse(
+        "magick|gm import", "", "captures what somebody types, shows or says", "-help|-version", guard="secret"
+    ),
     # ------------------------------------------------------------ queues and stores
     HarmfulUse(
         "kafka-topics|kafka-topics.sh|kafka-consumer-groups|kafka-consumer-groups.sh|kafka-configs|kafka-acls",

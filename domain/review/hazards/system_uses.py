@@ -230,6 +230,10 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "changes which file systems there are",
         rf"{_SHOWS}|-l|-t|imageinfo|-a?v",
     ),
+    HarmfulUse(
+        "umount", r"-[a-zA-Z]*[lfa][a-zA-Z]*|--lazy|--force|--all.*", "changes which file systems there are"
+    ),
+    HarmfulUse("xhost", r"\+.*", "lets others read the screen and type into it", guard="network"),
     HarmfulUse("ip", r"add|del|delete|set|replace|change|flush|append", _ROUTE, "-s|-br|-j"),
     HarmfulUse(
         (

@@ -195,7 +195,7 @@ def test_what_is_no_plain_request_takes_nothing_back(request_text: str) -> None:
         ("sh -c 'rm -rf build'", "Delete build"),
         ("eval 'rm -rf build'", "Delete build"),
         ("alias x=y; rm -rf build", "Delete build"),
-        ("for d in build; do rm -rf $d; done", "Delete build"),
+        ("for d in build $more; do rm -rf $d; done", "Delete build"),
         ("f() { rm -rf build; }; f", "Delete build"),
         ("rm -rf build; rm -rf src", "Delete build"),
         ("git -C ../other clean -fdx", "Clean my uncommitted and untracked changes"),
