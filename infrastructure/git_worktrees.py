@@ -233,9 +233,9 @@ class GitWriter(GitReader):
             self._environment[f"GIT_CONFIG_VALUE_{place}"] = value
         self._environment.pop("GIT_NO_REPLACE_OBJECTS", None)
 
-    def run_in_environment(self, more: Mapping[str, str], *arguments: str) -> bytes:
+    def run_in_environment(self, more: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
         """What a command prints that has these variables in its environment as well."""
-        output, code, errors = self._run(arguments, b"", self.top, more)
+        output, code, errors = self._run(arguments, given, self.top, more)
         if code != 0:
             said = make_printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
             raise ToolError(f"git {arguments[0]} failed: {said or f'exit code {code}'}")

@@ -91,7 +91,7 @@ way to the same effect. Files may change while you work, by the person or by oth
 you did not do."""
 _APART = """\
 You work in a version of the workspace of your own. What other agents change meanwhile you do not see; what you
-changed is merged with it after your last message. The .git folder is read-only: do not commit or stage."""
+changed and committed is merged with it after your last message."""
 _DEFINITION = """\
 # Your part
 

@@ -478,7 +478,7 @@ async def check_layer(
 ) -> Finding:
     """Try a layer over this folder, and tell of the mode that needs one, and the `sandbox` as well."""
     if sandbox.state is not FindingState.OK:
-        return warn("mode staged", "cannot be chosen: it needs the sandbox")
+        return warn("mode staged", "cannot be chosen: it needs the sandbox", sandbox.remedy)
     if why := await asyncio.to_thread(find, Path(os.getcwd()), environ):
         return warn("mode staged", f"cannot be chosen: {why}", "work in a worktree, or in another mode")
     return report_ok("mode staged", "can be chosen: --mode staged, or /stage in the app")

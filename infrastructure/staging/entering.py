@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from quorum.domain.errors import StagingError
@@ -31,6 +31,7 @@ from quorum.infrastructure.staging.mounting import (
     list_mounts,
 )
 
+_MOST_CREATED = 20
 _WEAKER = "work in a worktree (/worktree), or in another mode"
 
 
@@ -128,18 +129,32 @@ def _choose(
     has_effects: Callable[[LayerFolder], bool],
 ) -> EnteredLayer:
     notices: list[str] = []
-    empty: Path | None = None
-    for place in places:
-        with ExitStack() as trying:
-            try:
-                folder = trying.enter_context(hold_layer(place))
-            except StagingError:  # another process has it, or it cannot be read
-                notices += filter(None, [explain_unreadable(place)])
-                continue
-            notices += recover(folder)
-            if has_effects(folder):
-                held.push(trying.pop_all())
-                return EnteredLayer(folder, waiting=True, notices=tuple(notices))
-            empty = empty or place
-    folder = held.enter_context(hold_layer(empty or create_layer(state, workspace)))
-    return EnteredLayer(empty_layer(folder) if empty else folder, notices=tuple(notices))
+    empty: LayerFolder | None = None
+    with ExitStack() as spare:  # two that begin at once must not both choose the same empty one
+        for place in places:
+            with ExitStack() as trying:
+                try:
+                    folder = trying.enter_context(hold_layer(place))
+                except StagingError:  # another process has it, or it cannot be read
+                    notices += filter(None, [explain_unreadable(place)])
+                    continue
+                notices += recover(folder)
+                if has_effects(folder):
+                    held.push(trying.pop_all())
+                    return EnteredLayer(folder, waiting=True, notices=tuple(notices))
+                if empty is None:
+                    empty = folder
+                    spare.push(trying.pop_all())
+        if empty is not None:
+            held.push(spare.pop_all())
+            return EnteredLayer(empty_layer(empty), notices=tuple(notices))
+    return EnteredLayer(_create(state, workspace, held), notices=tuple(notices))
+
+
+def _create(state: Path, workspace: str, held: ExitStack) -> LayerFolder:
+    """A new layer. Another process that begins may find it before it is held here: then that one has it."""
+    for _ in range(_MOST_CREATED):
+        place = create_layer(state, workspace)
+        with suppress(StagingError):
+            return held.enter_context(hold_layer(place))
+    return held.enter_context(hold_layer(create_layer(state, workspace)))

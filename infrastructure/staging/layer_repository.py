@@ -144,7 +144,7 @@ class LayerRepository:
             and known.refs.get(ref, "-") != above.get(ref, "")
         ]
         head, stays = self._compare_head(known, began_ns)
-        with self._open_merged() as git:
+        with self.open_merged() as git:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
             try:
                 has_index = self._has_other_index(git)
@@ -165,26 +165,30 @@ class LayerRepository:
     def carry_objects(self, refs: Sequence[RefMove], index: Path | None, workspace: str) -> None:
         """Give the repository of the workspace the objects that these refs, and an index, need. Nothing names
         them yet."""
-        with self._open_merged() as git:
+        with self.open_merged() as git:
             wanted = [each.new for each in refs if each.new]
-            known = [f"^{commit}" for commit in self._read_refs(merged=False).values()]
-            real = self._open_real(workspace)
+            real = self.open_real(workspace)
             if index is not None:
-                wanted += self._list_missing(git, real, index)
-            if not wanted:
-                return
-            listed = "".join(f"{each}\n" for each in (*wanted, *known)).encode()
-            folder = str(self._scratch / "packs")
-            os.makedirs(folder, exist_ok=True)
-            try:
-                name = git.run("pack-objects", "--revs", "-q", f"{folder}/pack", given=listed).decode().split()
-                for each in name:
-                    with open(f"{folder}/pack-{each}.pack", "rb") as file:
-                        real.run("index-pack", "--stdin", given=file.read())
-            except (ToolError, OSError) as error:
-                raise StagingError(f"the commits of the layer cannot be carried over: {error}") from error
-            finally:
-                shutil.rmtree(folder)
+                wanted += self.list_missing(git, real, index)
+            self.carry(git, real, wanted)
+
+    def carry(self, git: GitReader, real: GitWriter, wanted: Sequence[str]) -> None:
+        """Give `real` these objects of the repository that `open_merged` made, and all that they name."""
+        if not wanted:
+            return
+        known = [f"^{commit}" for commit in self.read_refs(merged=False).values()]
+        listed = "".join(f"{each}\n" for each in (*wanted, *known)).encode()
+        folder = str(self._scratch / "packs")
+        os.makedirs(folder, exist_ok=True)
+        try:
+            name = git.run("pack-objects", "--revs", "-q", f"{folder}/pack", given=listed).decode().split()
+            for each in name:
+                with open(f"{folder}/pack-{each}.pack", "rb") as file:
+                    real.run("index-pack", "--stdin", given=file.read())
+        except (ToolError, OSError) as error:
+            raise StagingError(f"the commits of the layer cannot be carried over: {error}") from error
+        finally:
+            shutil.rmtree(folder)
 
     def make_index(self, target: Path, known: LowerFiles, began_ns: int) -> None:
         """Write the index that the workspace is to have: that of the layer, and what the person staged
@@ -197,7 +201,7 @@ class LayerRepository:
         if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
             self._write_whole_index(target)
             return
-        with self._open_merged() as git:
+        with self.open_merged() as git:
             mine = target.with_suffix(".layer")
             shutil.copyfile(self._upper + "/index", mine)
             shutil.copyfile(self._lower + "/index", target)
@@ -216,7 +220,7 @@ class LayerRepository:
         """Write that of the layer as one file: the workspace may not have the part that several can share."""
         shutil.copyfile(self._upper + "/index", target)
         if any(self._list_shared_indexes()):
-            with self._open_merged() as git:
+            with self.open_merged() as git:
                 git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "update-index", "--no-split-index")
 
     def _list_shared_indexes(self) -> Iterator[str]:
@@ -227,13 +231,13 @@ class LayerRepository:
 
     def describe_index(self, index: Path | None = None) -> str:
         """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
-        with self._open_merged() as git:
-            listed = self._list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
+        with self.open_merged() as git:
+            listed = self.list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
             return hashlib.sha256(listed).hexdigest()
 
-    def move_refs(self, refs: Sequence[RefMove], workspace: str) -> None:
+    def move_refs(self, refs: Sequence[RefMove], workspace: str, why: str = "staged: applied") -> None:
         """Move refs of the workspace, all or none. Raises StepRefused where one is not where it has to be."""
-        real = self._open_real(workspace)
+        real = self.open_real(workspace)
         lines = []
         for each in refs:
             current = _resolve(real, each.ref)
@@ -248,11 +252,11 @@ class LayerRepository:
             return
         given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
         try:
-            real.run("update-ref", "--create-reflog", "-m", "staged: applied", "--stdin", given=given)
+            real.run("update-ref", "--create-reflog", "-m", why, "--stdin", given=given)
         except ToolError as error:
             raise StepRefused(refs[0].ref, f"git does not move it: {error}") from error
 
-    def _open_real(self, workspace: str) -> GitWriter:
+    def open_real(self, workspace: str) -> GitWriter:
         try:
             real = GitWriter(Path(workspace), self._environ, locate_git_lock(self._scratch))
         except ToolError as error:
@@ -264,11 +268,11 @@ class LayerRepository:
         return real
 
     @contextmanager
-    def _open_merged(self) -> Iterator[GitWriter]:
+    def open_merged(self) -> Iterator[GitWriter]:
         """A repository that has the objects of both, and nothing else of them."""
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix="git-") as made:
             folder = Path(made)
-            is_sha256 = any(len(each) == 64 for each in self._read_refs(merged=True).values())
+            is_sha256 = any(len(each) == 64 for each in self.read_refs(merged=True).values())
             git = make_empty_repository(folder, is_sha256=is_sha256)
             above = folder / "layer"
             above.mkdir()
@@ -328,7 +332,7 @@ class LayerRepository:
         if above is None or is_whiteout(above):
             return (), ()
         before = _read_line(self._lower + "/HEAD").removeprefix("ref: ")
-        after = _read_head(self._upper + "/HEAD", above)
+        after = read_head(self._upper + "/HEAD", above)
         if after is None:
             return (), ("what stands in .git/HEAD of the layer names no branch and no commit: it stays there",)
         if before == after:
@@ -344,15 +348,16 @@ class LayerRepository:
         above = read_status(self._upper + "/index")
         if above is None or is_whiteout(above):
             return False
-        below = self._list_index(git, self._lower + "/index")
+        below = self.list_index(git, self._lower + "/index")
         try:
             if stat.S_ISREG(above.st_mode):
-                return below != self._list_index(git, self._upper + "/index")
+                return below != self.list_index(git, self._upper + "/index")
         except ToolError:
             pass
         raise _UnfitIndex("git cannot read the index of the layer: what is staged there stays there")
 
-    def _list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
+    def list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
+        """What an index stages, as git prints it."""
         copy = git.top / "index"
         if os.path.isfile(path):
             shutil.copyfile(path, copy)
@@ -360,7 +365,7 @@ class LayerRepository:
             copy.unlink(missing_ok=True)
         return git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "ls-files", "--stage", "-z", *options)
 
-    def _list_missing(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
+    def list_missing(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
         """The objects of an index that the workspace's repository does not have."""
         entries = git.run_in_environment({"GIT_INDEX_FILE": str(index)}, "ls-files", "--stage", "-z").split(
             b"\0"
@@ -378,7 +383,7 @@ class LayerRepository:
     def _find_head_commit(self) -> str:
         head = _read_line(self._lower + "/HEAD")
         ref = head.removeprefix("ref: ")
-        return head if ref == head else self._read_refs(merged=False).get(ref, "")
+        return head if ref == head else self.read_refs(merged=False).get(ref, "")
 
     def _are_old(self, began_ns: int) -> bool:
         """Whether no ref of the workspace was moved since the layer began, as the times of files have it."""
@@ -390,7 +395,7 @@ class LayerRepository:
         packed = read_status(self._lower + "/packed-refs")
         return packed is None or packed.st_ctime_ns < began_ns
 
-    def _read_refs(self, *, merged: bool) -> dict[str, str]:
+    def read_refs(self, *, merged: bool) -> dict[str, str]:
         """The refs of the workspace, or those that the layer shows, with their commits; symbolic ones left
         out."""
         return _select_commits(self._read_lines(merged=merged))
@@ -487,7 +492,7 @@ def _read_line(path: str) -> str:
         return ""
 
 
-def _read_head(path: str, status: os.stat_result) -> str | None:
+def read_head(path: str, status: os.stat_result) -> str | None:
     """The ref or commit that a HEAD names, and nothing else; None where it does not."""
     if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST_LINE:
         return None

@@ -40,7 +40,7 @@ async def merge_recorded(
             await edits.before_edits(paths)
         try:
             async with open_receipt(paths) if paths else nullcontext():
-                await asyncio.to_thread(layer.merge, plan)
+                await asyncio.to_thread(layer.merge, plan, environ)
         except ChangedMeanwhile:
             continue
         finally:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -20,8 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from quorum.application.whole_file import write_synced_file
-from quorum.infrastructure.staging.change_journal import PlaceMark, mark_status
+from quorum.infrastructure.staging.change_journal import PlaceMark, RefMove, mark_status
+from quorum.infrastructure.staging.layer_repository import HEAD, INDEX
 from quorum.infrastructure.staging.merged_content import NotMerged, merge_texts
+from quorum.infrastructure.staging.merged_repository import RepositoryMerger
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.upper_folder import (
     UpperChange,
@@ -49,13 +51,17 @@ class MergeStep(Struct, frozen=True, kw_only=True):
 
 
 class MergePlan(Struct, frozen=True, kw_only=True):
-    """All of it, in order. `remarks` are sentences about what both sides changed, and what cannot be merged."""
+    """All of it, in order: files, where refs go, and what git has checked out and staged then. `remarks` are
+    sentences about what both sides changed, and what cannot be merged."""
 
     steps: tuple[MergeStep, ...] = ()
+    refs: tuple[RefMove, ...] = ()
+    of_git: tuple[MergeStep, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """Those of files: what was committed is not taken back with them."""
         return tuple(step.path for step in self.steps)
 
 
@@ -83,6 +89,7 @@ class MergePlanner:
         self._contents = contents
         self._scratch = scratch
         self._environ = environ
+        self._repository = RepositoryMerger(upper, base, target, name, scratch, environ)
         self._number = 0
         self._taken: set[str] = set()
         self._removed: set[str] = set()
@@ -90,18 +97,31 @@ class MergePlanner:
 
     def plan(self) -> MergePlan:
         """Raises OSError, StagingError."""
-        changes, folders = UpperFolder(self._upper, self._base).list_changes()
+        listed, folders = UpperFolder(self._upper, self._base).list_changes()
+        covers = self._repository.covers
+        changes = [each for each in listed if not covers(each.path)]
         gone = [each for each in changes if each.after is None and not each.is_folder]
         steps = [step for each in gone for step in self._plan_removal(each)]
         for path in reversed(folders.gone):
-            steps += self._plan_dropping(path.rstrip("/"))
-        steps += [self._make_folder(path) for path in folders.made if self._needs_folder(path.rstrip("/"))]
+            if not covers(path):
+                steps += self._plan_dropping(path.rstrip("/"))
+        made = [path for path in folders.made if not covers(path)]
+        steps += [self._make_folder(path) for path in made if self._needs_folder(path.rstrip("/"))]
         for each in changes:
             if each.after is not None and not each.is_folder:
                 steps += self._plan_file(each, each.after)
             elif each.after is not None and each.before is not None:
                 steps += self._plan_dress(each, each.before, each.after)
-        return MergePlan(steps=tuple(steps), remarks=tuple(self._remarks))
+        found = self._repository.plan([each.path for each in listed if covers(each.path)])
+        of_git = [
+            self._put_content(path, content, 0o644, self._look(path)) for path, content in found.files.items()
+        ]
+        return MergePlan(
+            steps=tuple(steps),
+            refs=found.refs,
+            of_git=tuple(of_git),
+            remarks=(*self._remarks, *found.remarks),
+        )
 
     def _plan_removal(self, change: UpperChange) -> Iterator[MergeStep]:
         path = change.path
@@ -244,10 +264,11 @@ class MergePlanner:
             kind="put", path=path, content=self._number, mode=stat.S_IMODE(after.st_mode), seen=seen
         )
 
-    def _put_content(self, path: str, content: bytes, mode: int, now: os.stat_result) -> MergeStep:
+    def _put_content(self, path: str, content: bytes, mode: int, now: os.stat_result | None) -> MergeStep:
         self._number += 1
         (self._contents / str(self._number)).write_bytes(content)
-        return MergeStep(kind="put", path=path, content=self._number, mode=mode, seen=mark_status(now))
+        seen = mark_status(now) if now is not None else None
+        return MergeStep(kind="put", path=path, content=self._number, mode=mode, seen=seen)
 
     def _look(self, path: str) -> os.stat_result | None:
         """What stands at a path of the target, no link on the way."""
@@ -295,39 +316,56 @@ class ChangedMeanwhile(Exception):
     """Something else stands there than when the merge was planned: it is to be planned anew."""
 
 
-def carry_out(plan: MergePlan, contents: Path, target: str, *, is_again: bool = False) -> None:
+def carry_out(
+    plan: MergePlan,
+    contents: Path,
+    target: str,
+    move_refs: Callable[[Sequence[RefMove]], None],
+    *,
+    is_again: bool = False,
+) -> None:
     """Do all steps in a folder. `is_again`: a process may have done some before. Raises ChangedMeanwhile, and
-    OSError; nothing unfinished is left in the folder then."""
+    OSError, as `move_refs` may; nothing unfinished is left in the folder then."""
     with open_root(target) as root:
         if is_again:
             _drop_unfinished(plan, root)
-        for number, step in enumerate(plan.steps):
-            folder, _, name = step.path.rpartition("/")
-            needs_folder = step.kind not in ("remove", "drop_folder")
-            try:
-                with _open_made(root, folder) if needs_folder else open_folder(root, folder) as opened:
-                    if is_again and _is_done(step, name, opened, contents):
-                        continue
-                    if step.kind in ("remove", "put", "link"):
-                        _require(step, name, opened)
-                    _do(step, name, opened, contents, _name_unfinished(number))
-            except (FileNotFoundError, NotADirectoryError):
-                if needs_folder:
-                    raise
+        _carry_out_steps(plan.steps, contents, root, is_again=is_again)
+        if plan.refs:
+            move_refs(plan.refs)
+        _carry_out_steps(plan.of_git, contents, root, is_again=is_again)
 
 
-def _name_unfinished(number: int) -> str:
+def _carry_out_steps(steps: Sequence[MergeStep], contents: Path, root: int, *, is_again: bool) -> None:
+    for number, step in enumerate(steps):
+        folder, _, name = step.path.rpartition("/")
+        needs_folder = step.kind not in ("remove", "drop_folder")
+        try:
+            with _open_made(root, folder) if needs_folder else open_folder(root, folder) as opened:
+                if is_again and _is_done(step, name, opened, contents):
+                    continue
+                if step.kind in ("remove", "put", "link"):
+                    _require(step, name, opened)
+                _do(step, name, opened, contents, _name_unfinished(number, step))
+        except (FileNotFoundError, NotADirectoryError):
+            if needs_folder:
+                raise
+
+
+def _name_unfinished(number: int, step: MergeStep) -> str:
+    """Of git's own files it is the name by which git keeps others from them, too."""
+    if step.path in (INDEX, HEAD):
+        return f"{step.path.rpartition('/')[2]}.lock"
     return f".quorum-merge-{number}"
 
 
 def _drop_unfinished(plan: MergePlan, root: int) -> None:
     """Remove what a process that was killed had not put in its place yet."""
-    for number, step in enumerate(plan.steps):
+    for number, step in (*enumerate(plan.steps), *enumerate(plan.of_git)):
         with (
             suppress(FileNotFoundError, NotADirectoryError),
             open_folder(root, step.path.rpartition("/")[0]) as folder,
         ):
-            os.unlink(_name_unfinished(number), dir_fd=folder)
+            os.unlink(_name_unfinished(number, step), dir_fd=folder)
 
 
 @contextmanager

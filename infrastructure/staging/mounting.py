@@ -18,8 +18,7 @@ from typing import NamedTuple
 _CLONE_FS = 0x00000200  # linux/sched.h
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
-_MS_RDONLY, _MS_REMOUNT, _MS_BIND = 0x1, 0x20, 0x1000  # linux/mount.h
-_MS_REC, _MS_SLAVE = 0x4000, 1 << 19
+_MS_REC, _MS_SLAVE = 0x4000, 1 << 19  # linux/mount.h
 _MNT_DETACH = 2
 _FILE_SYSTEM = "overlay"
 # Without it the kernel mounts a layer in which a folder that was removed and made anew shows its old files.
@@ -127,13 +126,6 @@ def mount_folders(place: str, lowers: Sequence[str], upper: str = "", work: str 
     finally:
         for number in opened:
             os.close(number)
-
-
-def show_elsewhere(folder: str, place: str, *, read_only: bool = False) -> None:
-    """Have what a folder shows now be shown at another place, too. Raises OSError."""
-    _call("mount", os.fsencode(folder), os.fsencode(place), None, _MS_BIND, None)
-    if read_only:
-        _call("mount", None, os.fsencode(place), None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY, None)
 
 
 def separate_thread() -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,9 +22,12 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import StagingError
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.blocking import ThreadsApart
+from quorum.infrastructure.staging.change_journal import RefMove, StepRefused
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.layer_folder import LayerFolder, make_anew, remove_tree
+from quorum.infrastructure.staging.layer_repository import LayerRepository, drop_stale_locks, find_lock
 from quorum.infrastructure.staging.merging import (
+    ChangedMeanwhile,
     MergePlan,
     MergePlanner,
     carry_out,
@@ -36,16 +39,15 @@ from quorum.infrastructure.staging.mounting import (
     join_mounts,
     mount_folders,
     separate_thread,
-    show_elsewhere,
     unmount,
 )
 from quorum.infrastructure.staging.upper_folder import OVERLAY_ATTRIBUTES, is_opaque, is_whiteout
 
 _MOST_COPIED, _MOST_COPIED_BYTES = 2_000, 64 * 1024 * 1024
 _OPAQUE = OVERLAY_ATTRIBUTES + "opaque"
-_FOLDERS = ("up", "work", "frozen", "base", "git")
+_FOLDERS = ("up", "work", "frozen", "base")
 _NAME, _ORIGIN, _PLAN, _CONTENTS = "name", "origin.json", "plan.json", "contents"
-_GIT = ".git"
+_OBJECTS = ".git/objects"
 _UNNAMED = r"[^\w.-]+"
 _T = TypeVar("_T")
 
@@ -109,17 +111,33 @@ class SubagentLayer:
 
         return _explained(place, plan)
 
-    def merge(self, plan: MergePlan) -> None:
+    def merge(self, plan: MergePlan, environ: Mapping[str, str]) -> None:
         """Carry it out. Raises ChangedMeanwhile: it is to be planned anew; and StagingError: what is missing is
         merged before the next review, or at the next start in the layer."""
-        place, is_begun = self._place, self.is_begun
+        place, is_begun, workspace = self._place, self.is_begun, self._layer.folder.workspace
+
+        def move_refs(refs: Sequence[RefMove]) -> None:
+            if is_begun:
+                drop_stale_locks(workspace, refs, 0)
+            repository = LayerRepository(
+                str(place / "up"), workspace, workspace, self._layer.folder.place, environ
+            )
+            try:
+                repository.move_refs(refs, workspace, f"{self.name}: merged")
+            except StepRefused as refused:
+                if lock := find_lock(workspace, refs):
+                    raise StagingError(
+                        f"{lock} keeps git from moving {refused.path} to what {self.name} committed: end the "
+                        f"git that works there, or remove that file if it was killed; it is kept in {place}"
+                    ) from refused
+                raise ChangedMeanwhile from refused
 
         def merge() -> None:
             self._layer.check()
             if not is_begun:
                 store_plan(plan, place / _PLAN)
             try:
-                carry_out(plan, place / _CONTENTS, self._layer.folder.workspace, is_again=is_begun)
+                carry_out(plan, place / _CONTENTS, workspace, move_refs, is_again=is_begun)
             except BaseException:  # who works on in the layer changes what was planned for
                 (place / _PLAN).unlink()
                 raise
@@ -149,7 +167,7 @@ def open_subagent_layer(layer: EnteredLayer, name: str, origin: WorkOrigin | Non
     except OSError as error:
         raise StagingError(f"no layer for {name} can be kept: {error}") from error
     try:
-        _Copying().copy(layer.folder.upper, place / "frozen", is_top=True)
+        _Copying(layer.folder.upper / _OBJECTS).copy(layer.folder.upper, place / "frozen", is_top=True)
         return _open(layer, place, name)
     except (MountRefused, OSError) as error:
         remove_tree(place)
@@ -214,18 +232,11 @@ def _mount(workspace: str, place: Path) -> tuple[int, int, int]:
     outer = os.stat(workspace).st_dev
     mounts = separate_thread()
     try:
-        git, kept = f"{workspace}/{_GIT}", str(place / "git")
-        has_git = os.path.isdir(git) and not os.path.islink(git)
-        if has_git:  # that of the session itself: two versions of a repository cannot be merged as files
-            show_elsewhere(git, kept)
-            (place / "frozen" / _GIT).mkdir(exist_ok=True)
         unmount(workspace)
         frozen, base = str(place / "frozen"), str(place / "base")
         mount_folders(base, [frozen, workspace])
         below = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         mount_folders(workspace, [frozen, workspace], str(place / "up"), str(place / "work"))
-        if has_git:
-            show_elsewhere(kept, git, read_only=True)
         if (device := os.stat(workspace).st_dev) == outer:
             raise MountRefused("the kernel shows the layer of the session in place of another")
         return mounts, below, device
@@ -254,16 +265,18 @@ def _create_place(folder: LayerFolder, name: str, origin: WorkOrigin | None) -> 
 class _Copying:
     """Copies what a layer holds, as it holds it, up to a limit. Raises TooMuch, OSError."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: Path) -> None:
+        self._objects = str(objects)
         self._count = self._bytes = 0
 
     def copy(self, source: Path, target: Path, *, is_top: bool = False) -> None:
         """The content of a folder into an empty one."""
         with os.scandir(source) as entries:
             for entry in entries:
-                if is_top and entry.name == _GIT and entry.is_dir(follow_symlinks=False):
-                    continue
                 status = entry.stat(follow_symlinks=False)
+                if str(source).startswith(self._objects) and stat.S_ISREG(status.st_mode):
+                    os.link(entry.path, target / entry.name)  # git never writes in one that is there
+                    continue
                 self._count += 1
                 self._bytes += status.st_size
                 if self._count > _MOST_COPIED or self._bytes > _MOST_COPIED_BYTES:

@@ -6,18 +6,21 @@ import ctypes
 import os
 import struct
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from quorum.domain.errors import StagingError
-from quorum.infrastructure.staging import mounting
+from quorum.infrastructure.staging import entering, mounting
 from quorum.infrastructure.staging.entered import _entered as entered_layers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
 from quorum.infrastructure.staging.layer_folder import (
+    LayerFolder,
     create_layer,
     hold_layer,
+    is_held,
     list_places,
     locate_layers_of,
     remove_tree,
@@ -185,6 +188,38 @@ def test_nobody_else_gets_the_layer_of_a_process_that_works_in_it(home: Home) ->
     again = hold_layer(place)
     with hold_layer(place), pytest.raises(StagingError, match="another quorum works in this layer"), again:
         pass
+
+
+def test_of_two_that_begin_at_once_each_has_a_layer_of_its_own(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def have_another_choose_it(state: Path, workspace: str) -> Path:
+        place = create_layer(state, workspace)
+        if not others:
+            others.append(hold_layer(place))
+            others[0].__enter__()
+        return place
+
+    others = list[AbstractContextManager[LayerFolder]]()
+    monkeypatch.setattr(entering, "create_layer", have_another_choose_it)
+
+    assert run_in_layer(home.root, home.environ, lambda layer: layer.folder.place.name) == "2"
+
+
+def test_an_empty_layer_that_is_chosen_is_nobodys_while_others_are_looked_at(home: Home) -> None:
+    first, second = (create_layer(home.state, str(home.root)) for _ in range(2))
+
+    def choose() -> tuple[str, list[bool]]:
+        seen = list[bool]()
+
+        def has_effects(folder: LayerFolder) -> bool:
+            if folder.place == second:
+                seen.append(is_held(first))
+            return False
+
+        return enter_layer(home.root, home.environ, has_effects=has_effects).folder.place.name, seen
+
+    assert run_forked(choose) == ("1", [True])
 
 
 def test_a_layer_is_removed_with_folders_that_nobody_may_enter(home: Home) -> None:

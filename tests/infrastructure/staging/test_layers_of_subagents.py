@@ -225,15 +225,32 @@ def test_the_review_of_effects_knows_whose_the_merged_changes_are(tmp_path: Path
     assert work_in_layer(tmp_path, tasks, name_changes) == {"writer 1": ["a.txt", "one"], "writer 2": ["two"]}
 
 
+async def read_log(rig: TaskRig) -> tuple[list[str], str]:
+    root = rig.session.container.parts().given.root
+
+    def ask(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, check=True).stdout.decode()
+
+    status = await asyncio.to_thread(ask, "status", "--porcelain", "--untracked-files=no")
+    return (await asyncio.to_thread(ask, "log", "--format=%s")).splitlines(), status
+
+
 @pytest.mark.long
-def test_no_subagent_writes_in_the_repository_which_it_reads_as_that_of_its_session(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path / "work"], check=True)
-    tasks = {"one": [run("git add a.txt; git status --short > status; echo x > .git/description")]}
+def test_what_two_subagents_commit_at_once_is_on_the_branch_of_their_session(tmp_path: Path) -> None:
+    git = "git -c user.name=a -c user.email=a@example.org"
+    tasks = {
+        "one": [run(f"sed -i 's/line 3$/third/' a.txt; {git} commit -qam one")],
+        "two": [run(f"sed -i 's/line 30$/thirtieth/' a.txt; {git} commit -qam two")],
+    }
 
-    found = work_in_layer(tmp_path, tasks, read_results)
+    def begin(root: Path) -> None:
+        for each in ("init -q -b main", "add a.txt", "commit -qm first"):
+            subprocess.run([*git.split(), *each.split()], cwd=root, check=True)
 
-    assert "?? a.txt" in found["status"]
-    assert found[".git/description"] != "x\n"
+    log, status = work_in_layer(tmp_path, tasks, read_log, before=begin)
+
+    assert sorted(log) == ["Merge commits of writer-2 into main", "first", "one", "two"]
+    assert status == ""
 
 
 def test_over_a_layer_that_holds_too_much_they_share_it(

@@ -50,6 +50,10 @@ class Place:
     def sh(self, script: str) -> None:
         subprocess.run(["sh", "-e", "-u", "-c", script], cwd=self.workspace, check=True)
 
+    def read_out(self, command: str) -> str:
+        done = subprocess.run(["sh", "-c", command], cwd=self.workspace, capture_output=True, check=True)
+        return (done.stdout + done.stderr).decode("utf-8", "replace")
+
     def enter(self) -> EnteredLayer:
         return enter_layer(
             self.workspace,
@@ -73,7 +77,7 @@ class Place:
             return ()
         plan = apart.plan(self.environ)
         try:
-            apart.merge(plan)
+            apart.merge(plan, self.environ)
         finally:
             apart.close()
         apart.remove()
@@ -397,7 +401,7 @@ def fill_and_merge(folder: Path, spare: int) -> tuple[str, list[str], dict[str, 
                 ballast.write(b"x" * 4096)
         os.truncate(folder / "ballast", (os.path.getsize(folder / "ballast") // 4096 - spare) * 4096)
         try:
-            apart.merge(apart.plan(place.environ))
+            apart.merge(apart.plan(place.environ), place.environ)
             apart.remove()
         except StagingError as error:
             said = str(error)

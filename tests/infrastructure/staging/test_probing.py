@@ -67,7 +67,7 @@ def test_what_needs_no_trial_is_said_without_one(tmp_path: Path, environ: dict[s
 
 
 async def test_the_doctor_says_whether_the_mode_can_be_chosen(environ: dict[str, str]) -> None:
-    works, missing = report_ok("sandbox", "bubblewrap"), warn("sandbox", "none")
+    works, missing = report_ok("sandbox", "bubblewrap"), warn("sandbox", "none", "allow it")
 
     good = await check_layer(environ, works, lambda _root, _environ: "")
     bad = await check_layer(environ, works, lambda _root, _environ: "no user namespaces")
@@ -76,3 +76,4 @@ async def test_the_doctor_says_whether_the_mode_can_be_chosen(environ: dict[str,
     assert good.state is FindingState.OK
     assert (bad.state, bad.text) == (FindingState.WARN, "cannot be chosen: no user namespaces")
     assert (without.state, without.text) == (FindingState.WARN, "cannot be chosen: it needs the sandbox")
+    assert without.remedy == "allow it"
