@@ -19,15 +19,17 @@ from quorum.application.instructions.project_instructions import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
-from quorum.application.ports.changes import ReviewedFiles
-from quorum.application.ports.diagnostics import LanguageServerControl, NoLanguageServers
 from quorum.application.ports.instructions import OfferCatalog
-from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.rules import RuleService
 from quorum.application.ports.subagents import BackgroundWork
-from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
-from quorum.application.ports.workspace import FileFinder
+from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox, ToolServers
+from quorum.application.ports.workspace import (
+    FileFinder,
+    LanguageServerControl,
+    NoLanguageServers,
+    ReviewedFiles,
+)
 from quorum.application.review.review import Review
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_record import SessionRecord

@@ -23,7 +23,7 @@ from quorum.domain.goal.goal import Goal, WorkEntry
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel, PlanChoice
-from quorum.domain.plan.phase import PlanRound, SessionPhase
+from quorum.domain.plan.plan import PlanRound, SessionPhase
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
 from quorum.domain.staging.layer_work import LayerWork

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.panel.debate_record import Intensity
 from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.worktree import explain_unfit_link

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -28,8 +29,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign_file import ForeignFile, read_json_file, read_table

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -22,8 +23,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.foreign_file import ForeignFile, read_table, read_toml_file
 from quorum.infrastructure.config.foreign_settings import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from quorum.domain.importing.foreign_rules import TranslatedRule, list_server_tools, name_server
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.infrastructure.config.program_tables import SERVER_NAME

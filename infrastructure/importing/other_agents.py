@@ -17,6 +17,7 @@ import msgspec
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -24,8 +25,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign_file import (
     ForeignFile,

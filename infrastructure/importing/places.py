@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign_file import ForeignFile
 from quorum.infrastructure.config.toml_file import escape_path

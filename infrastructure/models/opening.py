@@ -15,8 +15,8 @@ from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
-from quorum.application.ports.changes import ChangeSource
 from quorum.application.ports.models import LlmExchange, LlmGateway, LlmRequest, MessageShaper, OnStreamEvent
+from quorum.application.ports.workspace import ChangeSource
 from quorum.application.turn.switchable_session import OpenExchange
 from quorum.domain.code_review.change import CodeReviewPolicy
 from quorum.domain.conversation.response import LlmResponse

@@ -13,8 +13,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Rule
-from quorum.domain.review.rule_replay import PastAnswer, PastCall, RuleReplay
-from quorum.domain.sessions.past_calls import CALL_EVENTS, list_past_calls
+from quorum.domain.review.rule_replay import CALL_EVENTS, PastAnswer, PastCall, RuleReplay, list_past_calls
 from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.infrastructure.blocking import Stop, run_in_thread

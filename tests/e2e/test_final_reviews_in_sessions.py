@@ -27,7 +27,7 @@ from quorum.domain.events.event import (
     TurnFinished,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container

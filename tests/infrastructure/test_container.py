@@ -8,7 +8,7 @@ import pytest
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.plan.plan import FAIL_TASK
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn

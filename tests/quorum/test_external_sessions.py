@@ -25,7 +25,7 @@ from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, NoticeGiven, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent

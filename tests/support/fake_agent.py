@@ -69,7 +69,7 @@ from quorum.domain.panel.panel_answer import (
     Strategy,
     check_consensus,
 )
-from quorum.domain.plan.phase import PhaseScope, SessionPhase
+from quorum.domain.plan.plan import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode

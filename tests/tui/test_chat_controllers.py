@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from quorum.application.view.session_view import SessionView
 from quorum.domain.errors import ProgramChanged
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.tui.agent.turns import QueuedTask, Turns

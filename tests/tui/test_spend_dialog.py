@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.view.status import Book
+from quorum.application.view.present import Book
 from quorum.domain.conversation.cost import CapStanding, Price, PriceTable, SpendCap, SpendQuestion
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import UsageCounted

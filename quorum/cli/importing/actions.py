@@ -17,7 +17,7 @@ import msgspec
 from quorum.cli.confirmation import confirm
 from quorum.cli.importing import AGENTS, ImportOptions
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.errors import complain

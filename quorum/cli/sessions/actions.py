@@ -25,8 +25,7 @@ from quorum.cli.sessions import (
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import BlobError
 from quorum.domain.events.event import JobEnded, OutputStored, UserCommandFinished
-from quorum.domain.sessions.session_ids import compute_id_length
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, compute_id_length
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
@@ -377,7 +376,7 @@ REVIEW_TYPES = ("review_requested", "review_decided")
 async def check_signatures(records: Sequence[LedgerRecord]) -> tuple[tuple[str, ...], bool]:
     """Lines for the person, and whether each approval that people had to sign has signatures that hold. Where
     the policy names nobody, none is checked. Raises ConfigError for a policy that cannot be read."""
-    from quorum.domain.sessions.signed_decisions import list_signed_decisions
+    from quorum.domain.sessions.waiting_review import list_signed_decisions
 
     if not (decisions := list_signed_decisions(records)):
         return (), True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.changes import OpenTools
+from quorum.application.ports.workspace import OpenTools
 from quorum.domain.code_review.change import Change, CodeReviewRequest, FileStatus
 from quorum.domain.errors import NothingToReview, ToolError
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
