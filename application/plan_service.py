@@ -18,7 +18,7 @@ from quorum.domain.events.event import (
     PlanWithdrawn,
     StateMerged,
 )
-from quorum.domain.goal.goal import PROPOSE_CHECKS
+from quorum.domain.goal import PROPOSE_CHECKS
 from quorum.domain.plan.plan import RUN_TASK, UPDATE_TASK, PhaseScope, Plan, SessionPhase
 from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
 from quorum.domain.sessions.state import SessionState

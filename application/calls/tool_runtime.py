@@ -32,7 +32,7 @@ from quorum.domain.errors import HookAborted, LostConnection
 from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, StateMerged
 from quorum.domain.events.report import CallRecord
-from quorum.domain.goal.goal import ApprovedChecks
+from quorum.domain.goal import ApprovedChecks
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.state import CallEnd

@@ -1,5 +1,5 @@
-"""Ports to the files a session works with: kept, given back, found, shown, searched for secrets, checked after an
-edit, and compared with what a repository holds."""
+"""Ports to the files a session works with: kept, given back, found, shown, searched for secrets, checked after
+an edit, and compared with what a repository holds."""
 
 from __future__ import annotations
 

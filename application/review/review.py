@@ -28,7 +28,7 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError, ModeRefused, QuorumError
 from quorum.domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
 from quorum.domain.events.session import FolderOrigin
-from quorum.domain.goal.goal import PROPOSE_CHECKS
+from quorum.domain.goal import PROPOSE_CHECKS
 from quorum.domain.plan.plan import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace

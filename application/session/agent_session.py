@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.hook_chain import SessionHooks
 from quorum.application.calls.outputs import Outputs
-from quorum.application.context.context_manager import ContextManager
+from quorum.application.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.goal_service import NO_GOALS_HERE, GoalService
+from quorum.application.goal_service import NO_GOALS_HERE, GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.inbox import Inbox
 from quorum.application.instructions.project_instructions import Memory

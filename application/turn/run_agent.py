@@ -14,7 +14,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal_service import GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.panel.panel_session import PanelSession

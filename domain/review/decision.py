@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.goal.goal import PROPOSE_CHECKS
+from quorum.domain.goal import PROPOSE_CHECKS
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.mode import Mode

@@ -38,7 +38,7 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
 from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
-from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.secrets.known import mask_crashes, mask_logs
 from quorum.infrastructure.tools.builtin import run_command
 from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.context_manager import ContextGauge, ContextManager, Summariser
 from quorum.application.instructions.project_instructions import Memory, ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.application.instructions.system_prompt import SystemPrompt
@@ -38,7 +38,7 @@ from quorum.infrastructure.changes.opening import build_final_review
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
-from quorum.infrastructure.config.session_choices import choose_consensus
+from quorum.infrastructure.config.model_choice import choose_consensus
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import build_user_commands
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch

@@ -11,7 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal_service import GoalService
 from quorum.application.plan_service import PlanService
 from quorum.application.steering import PendingMessages
 from quorum.application.turn.attachments import Attachments, CallAttachments

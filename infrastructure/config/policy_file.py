@@ -23,7 +23,17 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.people import PeoplePolicy, Person, SigningRule, find_fingerprint
 from quorum.domain.review.permission_rules import Answer, BadRule, Rule
 from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
-from quorum.infrastructure.config.keys import ANY_NAME, Key, find_key, find_node
+from quorum.infrastructure.config.keys import (
+    ANY_NAME,
+    MOST_PROBLEMS,
+    Assignment,
+    Checked,
+    Key,
+    check_source,
+    find_key,
+    find_missing_keys,
+    find_node,
+)
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
@@ -43,20 +53,14 @@ from quorum.infrastructure.config.policy_table import (
 )
 from quorum.infrastructure.config.program_tables import SERVER_NAME, GuardName
 from quorum.infrastructure.config.project_trust import tighten_value
-from quorum.infrastructure.config.toml_file import TomlFile, escape_path
-from quorum.infrastructure.config.toml_text import (
+from quorum.infrastructure.config.toml_file import (
     KeyPath,
+    TomlFile,
+    escape_path,
     format_key,
     format_literal,
     hide_credentials,
     shorten_text,
-)
-from quorum.infrastructure.config.validation import (
-    MOST_PROBLEMS,
-    Assignment,
-    Checked,
-    check_source,
-    find_missing_keys,
 )
 
 _T = TypeVar("_T")

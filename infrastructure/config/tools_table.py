@@ -14,7 +14,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_entry
 from quorum.domain.text.output import COMMAND_LIMITS
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.command_template import (
     DEFAULT_TIMEOUT_SECS,
     CommandTemplate,
@@ -22,7 +22,6 @@ from quorum.infrastructure.config.command_template import (
     CustomParameter,
     CustomToolDeclaration,
 )
-from quorum.infrastructure.config.web_address import is_web_address
 
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 

@@ -35,8 +35,7 @@ from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, bui
 from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from quorum.infrastructure.settings_conversion import build_output_limits
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")

@@ -34,15 +34,18 @@ from quorum.infrastructure.config.foreign_settings import (
     find_profile_limits,
     read_text_file,
 )
-from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import name_memories
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings
-from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
-from quorum.infrastructure.importing.session_files import (
+from quorum.infrastructure.importing.places import (
+    Collector,
+    ImportPlaces,
     ReadSession,
     SessionSource,
     decode_line,
+    find_files,
+    find_instructions,
     join_texts,
     list_files,
     parse_time,

@@ -46,8 +46,7 @@ from quorum.infrastructure.config.foreign_settings import (
     find_kimi_rules,
     find_opencode_rules,
 )
-from quorum.infrastructure.config.toml_file import escape_path
-from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path, escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import read_claude_server
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import (
@@ -59,8 +58,14 @@ from quorum.infrastructure.importing.named_settings import (
     list_tables,
     name_settings,
 )
-from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
-from quorum.infrastructure.importing.session_files import ReadSession, SessionSource
+from quorum.infrastructure.importing.places import (
+    Collector,
+    ImportPlaces,
+    ReadSession,
+    SessionSource,
+    find_files,
+    find_instructions,
+)
 
 _NO_COMMAND = "not taken over: quorum reads commands in Markdown alone; write it anew: docs/custom-commands.md"
 

@@ -25,7 +25,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.goal.goal import (
+from quorum.domain.goal import (
     ApprovedChecks,
     CheckRun,
     Goal,

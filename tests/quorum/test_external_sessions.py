@@ -34,8 +34,7 @@ from quorum.infrastructure.bootstrap import build_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.gate import caller_tools
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -16,8 +16,8 @@ from quorum.domain.conversation.cost import CapStanding, Price, PriceTable, Spen
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import UsageCounted
 from quorum.domain.review.quorum_result import SparedVote
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
+from quorum.rpc.power import Hand
 from quorum.rpc.questions import open_question, respond
 from quorum.tui.screens.accounts.cost_screen import CostScreen
 from quorum.tui.screens.accounts.spending import render_spending
