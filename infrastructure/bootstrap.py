@@ -25,7 +25,8 @@ from quorum.infrastructure.storage import list_writable_paths, open_empty_record
 from quorum.infrastructure.warming_up import start_loading_models, start_warming_up
 
 if TYPE_CHECKING:
-    from quorum.application.agents.agent_run import AgentRun
+    from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.turn.run_agent import TurnParts
     from quorum.infrastructure.agents.launch import ExternalAgent
 
 
@@ -48,11 +49,11 @@ def build_session(
         hide(inputs.mask.mask_text)
     loaded, root, keys = inputs.loaded, inputs.root, KeyRing(inputs.mask.learn)
 
-    def build_external() -> AgentRun:
-        from quorum.infrastructure.agents.session import build_external_work
+    def build_external(turn_parts: TurnParts) -> ExternalTurns:
+        from quorum.infrastructure.agents.session import build_external_turns
 
         assert external is not None
-        return build_external_work(external, container.parts())
+        return build_external_turns(external, container.parts(), turn_parts)
 
     container = build_container(
         replace(

@@ -25,7 +25,8 @@ from quorum.infrastructure.storage import open_record
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
-    from quorum.application.agents.agent_run import AgentRun
+    from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.turn.run_agent import TurnParts
     from quorum.infrastructure.mcp.server_credentials import ServerCredentials
     from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
@@ -59,7 +60,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     read_change: ReadChange = field(default_factory=ReadChange)
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
-    build_external: Callable[[], AgentRun] | None = None
+    build_external: Callable[[TurnParts], ExternalTurns] | None = None
     layer: EnteredLayer | None = None
 
     @property

@@ -24,7 +24,8 @@ from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, Trus
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.paths import is_present, locate_state_folder
-from quorum.infrastructure.config.toml_file import TomlFile, escape_path, escape_unprintable, format_literal
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, format_literal
 from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 FILE_NAME = "trust.toml"

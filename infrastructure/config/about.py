@@ -1,4 +1,4 @@
-"""What the schema says of a setting besides its type: what fits, what it is for, how far projects are trusted."""
+"""What the schema says of a setting besides its type: what fits, what it means, what a project may do to it."""
 
 from __future__ import annotations
 

@@ -19,16 +19,13 @@ from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import is_present
 from quorum.infrastructure.config.toml_file import (
-    KeyPath,
-    Position,
     Statement,
     TomlFile,
     escape_path,
     find_innermost,
-    format_key,
-    format_literal,
     parse_statements,
 )
+from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, format_literal
 
 _TOKENS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|(?P<comment>#[^\n]*)",

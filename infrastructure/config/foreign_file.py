@@ -20,7 +20,8 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.importing.foreign_rules import TranslatedRule, list_name_runs
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Answer
-from quorum.infrastructure.config.toml_file import TomlFile, escape_path, escape_unprintable
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _FAMILIES = ("read_file(", "write_file(")
 

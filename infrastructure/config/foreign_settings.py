@@ -32,7 +32,8 @@ from quorum.infrastructure.config.foreign_file import (
     read_toml_file,
 )
 from quorum.infrastructure.config.paths import CODEX_RULES, LimitingFile
-from quorum.infrastructure.config.toml_file import KeyPath, escape_path, escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 
 CODEX_CHECKED_WITH = "0.171.0"
 _WORKSPACE = (":workspace_roots", ":project_roots", ":cwd")

@@ -18,7 +18,7 @@ from msgspec.structs import FieldInfo
 from quorum.domain.text.fuzzy import ALIKE, find_nearest_word, measure_likeness
 from quorum.infrastructure.config.about import DEFAULTS_ENTRY, About, ProjectRule
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
     Position,
     format_key,

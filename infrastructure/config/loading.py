@@ -48,13 +48,8 @@ from quorum.infrastructure.config.project_trust import (
     restrict,
 )
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import (
-    KeyPath,
-    TomlFile,
-    escape_unprintable,
-    format_key,
-    parse_value,
-)
+from quorum.infrastructure.config.toml_file import TomlFile
+from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
 
 _PREFIX = "QUORUM_"
 _SEPARATOR = "__"

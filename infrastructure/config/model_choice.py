@@ -19,7 +19,7 @@ from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings, is_flag
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import format_literal
+from quorum.infrastructure.config.toml_text import format_literal
 from quorum.infrastructure.provider_types import get_traits
 
 LIST_ROLES = ("decision_fallback", "review", "participants")

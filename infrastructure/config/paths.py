@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.toml_file import escape_unprintable
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
 CODEX_RULES = ".codex/rules"

@@ -53,10 +53,9 @@ from quorum.infrastructure.config.policy_table import (
 )
 from quorum.infrastructure.config.program_tables import SERVER_NAME, GuardName
 from quorum.infrastructure.config.project_trust import tighten_value
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
-    TomlFile,
-    escape_path,
     format_key,
     format_literal,
     hide_credentials,

@@ -14,7 +14,8 @@ from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.keys import Assignment
 from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.program_tables import GuardName
-from quorum.infrastructure.config.toml_file import KeyPath, TomlFile, escape_path, format_key, format_literal
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.infrastructure.provider_types import CloudClient, ProviderType
 
 MODES: KeyPath = ("review", "modes")

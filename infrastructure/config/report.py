@@ -29,9 +29,9 @@ from quorum.infrastructure.config.model_choice import ROLES, ModelRoles, choose_
 from quorum.infrastructure.config.paths import ConfigLocations, is_present
 from quorum.infrastructure.config.policy_file import POLICY_PLACE
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
-    escape_path,
     escape_unprintable,
     format_key,
     format_literal,

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.review.permission_rules import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from quorum.infrastructure.config.about import About, ProjectRule
-from quorum.infrastructure.config.toml_file import format_literal, shorten_text
+from quorum.infrastructure.config.toml_text import format_literal, shorten_text
 
 _MOST_BYTES = 100_000_000
 _MOST_TOKENS = 1_000_000_000

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from quorum.infrastructure.config.toml_file import escape_unprintable
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 
 class FindingState(StrEnum):

@@ -22,7 +22,7 @@ from quorum.domain.errors import ConfigError, HookAborted, RequestSkipped
 from quorum.domain.events.event import Event, HookRan
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.json_value import JsonValue
-from quorum.infrastructure.config.toml_file import escape_unprintable
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
 _MOMENTS = ("session", "end", "notification", "compaction")

@@ -37,7 +37,8 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign_file import ForeignFile, read_json_file, read_table
 from quorum.infrastructure.config.foreign_settings import CLAUDE_CHECKED_WITH, find_claude_rules
 from quorum.infrastructure.config.paths import list_folders_up_to_repository
-from quorum.infrastructure.config.toml_file import escape_path, escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.execution.shell.git_index import read_index
 from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS, find_matcher_problem
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts

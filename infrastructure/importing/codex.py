@@ -34,7 +34,7 @@ from quorum.infrastructure.config.foreign_settings import (
     find_profile_limits,
     read_text_file,
 )
-from quorum.infrastructure.config.toml_file import escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import name_memories
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings

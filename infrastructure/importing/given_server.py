@@ -13,7 +13,7 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.infrastructure.config.about import is_web_address
 from quorum.infrastructure.config.program_tables import SERVER_NAME
-from quorum.infrastructure.config.toml_file import escape_unprintable, hide_credentials, shorten_text
+from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
 
 _NAME = re.compile(SERVER_NAME)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

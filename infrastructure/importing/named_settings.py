@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.infrastructure.config.foreign_file import ForeignFile
-from quorum.infrastructure.config.toml_file import escape_unprintable, format_literal, shorten_text
+from quorum.infrastructure.config.toml_text import escape_unprintable, format_literal, shorten_text
 
 _FOLDERS = "add those you want to workspace.directories: docs/folders.md"
 _READABLE = "add those you want to tools.run_command.sandbox_readable: docs/sandbox.md"

@@ -46,7 +46,8 @@ from quorum.infrastructure.config.foreign_settings import (
     find_kimi_rules,
     find_opencode_rules,
 )
-from quorum.infrastructure.config.toml_file import escape_path, escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import read_claude_server
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import (

@@ -22,7 +22,8 @@ from quorum.infrastructure.config.about import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.foreign_file import add_linked_paths
 from quorum.infrastructure.config.paths import is_present
-from quorum.infrastructure.config.toml_file import KeyPath, TomlFile, escape_path
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
 from quorum.infrastructure.importing.claude import read_claude
 from quorum.infrastructure.importing.codex import read_codex
 from quorum.infrastructure.importing.other_agents import read_copilot, read_gemini, read_kimi, read_opencode

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.toml_file import escape_path, escape_unprintable, shorten_text
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 
 _LARGEST_BYTES = 1_000_000
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

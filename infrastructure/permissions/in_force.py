@@ -46,7 +46,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.session_tables import PermissionTable
-from quorum.infrastructure.config.toml_file import escape_unprintable
+from quorum.infrastructure.config.toml_text import escape_unprintable
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, PlacedRule, RuleFile

@@ -17,14 +17,8 @@ from quorum.domain.review.permission_rules import Answer, BadRule, Rule, SavedRu
 from quorum.domain.review.rule_offers import ReadCommand, find_failing_example
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.config.paths import is_present
-from quorum.infrastructure.config.toml_file import (
-    Position,
-    TomlFile,
-    escape_path,
-    escape_unprintable,
-    format_literal,
-    shorten_text,
-)
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import Position, escape_unprintable, format_literal, shorten_text
 from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 _USER = "user"

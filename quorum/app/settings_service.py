@@ -30,7 +30,8 @@ from quorum.infrastructure.config.report import (
     parse_setting_path,
     parse_typed_value,
 )
-from quorum.infrastructure.config.toml_file import KeyPath, TomlFile, escape_path, format_key, format_literal
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.provider_types import ProviderType

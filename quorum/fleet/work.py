@@ -262,7 +262,7 @@ OF_SESSIONS = (
     "quorum.infrastructure.tools.registration",
     "quorum.infrastructure.address_guard",
     "quorum.infrastructure.composition.agent",
-    "quorum.infrastructure.composition.calls",
+    "quorum.infrastructure.composition.agent",
     "quorum.infrastructure.execution.network.host_proxy",
     "quorum.infrastructure.execution.shell.named_paths",
     "quorum.infrastructure.mcp.servers",

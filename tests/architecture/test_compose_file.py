@@ -16,7 +16,7 @@ import yaml
 
 from quorum.command_line.reading import parse
 from quorum.infrastructure.config.loading import list_setting_values, load_settings
-from quorum.infrastructure.config.toml_file import parse_key_path
+from quorum.infrastructure.config.toml_text import parse_key_path
 from quorum.infrastructure.store.postgres import fleet
 from quorum.infrastructure.store.postgres.address import parse_address
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.toml_file import format_literal
+from quorum.infrastructure.config.toml_text import format_literal
 from quorum.infrastructure.doctor.diagnosis import diagnose
 from quorum.infrastructure.doctor.finding import Finding, FindingState
 from quorum.infrastructure.doctor.probe import Question, plan_questions, probe

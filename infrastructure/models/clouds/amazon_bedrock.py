@@ -17,7 +17,7 @@ from quorum.infrastructure.models.clouds.sign_in import SignIn
 from quorum.infrastructure.models.shared.json_fields import read_text_field
 
 if TYPE_CHECKING:
-    from botocore.session import Session  # type: ignore[import-untyped]
+    from botocore.session import Session
 
 
 BEARER_ENV = "AWS_BEARER_TOKEN_BEDROCK"
@@ -47,7 +47,7 @@ class BedrockAccess:
     def load(self) -> None:
         """Import what signs requests and reads their answers. Blocks."""
         import boto3  # type: ignore[import-untyped]  # noqa: F401
-        import botocore.auth  # type: ignore[import-untyped]
+        import botocore.auth
         import botocore.eventstream  # type: ignore[import-untyped]  # noqa: F401
 
     async def get_keys(self) -> AmazonKeys:
@@ -129,7 +129,7 @@ async def unpack_frames(
     body: AsyncIterator[bytes], damaged: Callable[[str], ProviderError]
 ) -> AsyncIterator[bytes]:
     """The body as server-sent events, one for each frame. Raises what `damaged` makes of a broken frame."""
-    from botocore.eventstream import EventStreamBuffer, ParserError  # type: ignore[import-untyped]
+    from botocore.eventstream import EventStreamBuffer, ParserError
 
     frames = EventStreamBuffer()
     async for piece in body:

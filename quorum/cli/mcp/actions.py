@@ -15,7 +15,8 @@ from quorum.errors import UsageError, complain
 from quorum.infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.program_tables import McpServerTable
-from quorum.infrastructure.config.toml_file import KeyPath, escape_path, hide_credentials
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, hide_credentials
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.mcp.mcp_json import read_server_of_mcp_json
 from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools

@@ -4,7 +4,7 @@ from quorum.domain.calls.hook_points import HookPoint
 from quorum.infrastructure.config.keys import find_key, list_keys
 from quorum.infrastructure.config.report import show
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.toml_file import Position, format_key
+from quorum.infrastructure.config.toml_text import Position, format_key
 from tests.support.settings_machine import Machine
 
 _TWO = """

@@ -23,7 +23,7 @@ from quorum.infrastructure.config.policy_file import (
     read_policy,
 )
 from quorum.infrastructure.config.report import check, show
-from quorum.infrastructure.config.toml_file import format_key, parse_key_path
+from quorum.infrastructure.config.toml_text import format_key, parse_key_path
 from quorum.infrastructure.permissions.in_force import build_guard_settings
 from tests.support.settings_machine import Machine
 

@@ -3,7 +3,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.infrastructure.config.toml_file import (
+from quorum.infrastructure.config.toml_text import (
     escape_unprintable,
     format_key,
     format_literal,
