@@ -17,7 +17,7 @@ from quorum.infrastructure.models.clouds.sign_in import SignIn
 from quorum.infrastructure.models.shared.json_fields import read_text_field
 
 if TYPE_CHECKING:
-    from botocore.session import Session
+    from botocore.session import Session  # type: ignore[import-untyped]
 
 
 BEARER_ENV = "AWS_BEARER_TOKEN_BEDROCK"
@@ -47,7 +47,7 @@ class BedrockAccess:
     def load(self) -> None:
         """Import what signs requests and reads their answers. Blocks."""
         import boto3  # type: ignore[import-untyped]  # noqa: F401
-        import botocore.auth
+        import botocore.auth  # type: ignore[import-untyped]
         import botocore.eventstream  # type: ignore[import-untyped]  # noqa: F401
 
     async def get_keys(self) -> AmazonKeys:
