@@ -495,15 +495,13 @@ class AnthropicMessages:
         import anthropic
 
         endpoint = self._endpoint
-        try:
-            http_client = build_http_client(
-                self._endpoint.address,
-                timeout=endpoint.timeout,
-                certificates=certificates(),
-                first_request=self._first_request,
-            )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise self._failures.explain_bad_environment(error) from error
+        http_client = build_http_client(
+            endpoint.address,
+            timeout=endpoint.timeout,
+            certificates=certificates,
+            first_request=self._first_request,
+            failures=self._failures,
+        )
         prepare_first_request()
         common = _AnthropicClientOptions(
             base_url=endpoint.address,
