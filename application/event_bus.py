@@ -24,7 +24,7 @@ from quorum.domain.events import event as events
 from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.events.masking import SecretMask, StreamMask
 from quorum.domain.fact import PersonInput
-from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.plan import SessionPhase
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import SessionState

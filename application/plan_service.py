@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.changes import PlanChanges
+from quorum.application.ports.workspace import PlanChanges
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.code_review.change import ChangeBase
@@ -18,9 +18,8 @@ from quorum.domain.events.event import (
     PlanWithdrawn,
     StateMerged,
 )
-from quorum.domain.goal.goal import PROPOSE_CHECKS
-from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
-from quorum.domain.plan.plan import Plan
+from quorum.domain.goal import PROPOSE_CHECKS
+from quorum.domain.plan.plan import RUN_TASK, UPDATE_TASK, PhaseScope, Plan, SessionPhase
 from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
 from quorum.domain.sessions.state import SessionState
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -24,7 +24,7 @@ from quorum.application.session.agent_session import AgentSession
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_unrecorded

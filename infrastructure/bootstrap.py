@@ -12,22 +12,21 @@ from quorum.application.program_lookup import note_writable
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.model_choice import choose_roles
-from quorum.infrastructure.config.session_choices import choose_asked_models
+from quorum.infrastructure.config.model_choice import choose_asked_models, choose_roles
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.event_observers import log_events, send_telemetry
 from quorum.infrastructure.execution.program import close_process_to_inspection
 from quorum.infrastructure.own_code import leave_out_workspace
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.secrets.known import mask_crashes, mask_logs
 from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_paths import list_writable_paths
 from quorum.infrastructure.staging.entered import find_layer_over
-from quorum.infrastructure.storage import open_empty_record
+from quorum.infrastructure.storage import list_writable_paths, open_empty_record
 from quorum.infrastructure.warming_up import start_loading_models, start_warming_up
 
 if TYPE_CHECKING:
-    from quorum.application.agents.agent_run import AgentRun
+    from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.turn.run_agent import TurnParts
     from quorum.infrastructure.agents.launch import ExternalAgent
 
 
@@ -50,11 +49,11 @@ def build_session(
         hide(inputs.mask.mask_text)
     loaded, root, keys = inputs.loaded, inputs.root, KeyRing(inputs.mask.learn)
 
-    def build_external() -> AgentRun:
-        from quorum.infrastructure.agents.session import build_external_work
+    def build_external(turn_parts: TurnParts) -> ExternalTurns:
+        from quorum.infrastructure.agents.session import build_external_turns
 
         assert external is not None
-        return build_external_work(external, container.parts())
+        return build_external_turns(external, container.parts(), turn_parts)
 
     container = build_container(
         replace(

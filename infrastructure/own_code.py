@@ -20,7 +20,7 @@ from quorum.application.program_lookup import WORD_PARTS, list_python_modules
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.files.real_paths import RealPaths
+from quorum.infrastructure.files.opened_path import RealPaths
 from quorum.infrastructure.provider_types import split_program
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})

@@ -34,7 +34,7 @@ from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.domain.subagent_task import Asker, SubagentTask
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 
 if TYPE_CHECKING:
     from quorum.application.staging.staged_turns import StagedTurns

@@ -14,15 +14,19 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.session_folders import WantedFolder
 from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.changes.read_change import ReadChange
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
+from quorum.infrastructure.config.model_choice import AskedModels, StoredKey, find_no_stored_key
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.staging.waiting_layers import describe_layers
+from quorum.infrastructure.storage import open_record
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 
 if TYPE_CHECKING:
-    from quorum.application.agents.agent_run import AgentRun
+    from quorum.application.agents.external_turns import ExternalTurns
+    from quorum.application.turn.run_agent import TurnParts
     from quorum.infrastructure.mcp.server_credentials import ServerCredentials
     from quorum.infrastructure.staging.entered_layer import EnteredLayer
 
@@ -56,9 +60,18 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     read_change: ReadChange = field(default_factory=ReadChange)
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
-    build_external: Callable[[], AgentRun] | None = None
+    build_external: Callable[[TurnParts], ExternalTurns] | None = None
     layer: EnteredLayer | None = None
 
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
+
+
+def open_session(
+    loaded: LoadedSettings, root: Path, choice: SessionChoice, *, fork: bool = False
+) -> SessionRecord:
+    """The record of a session of this folder, as `open_record` opens it. Blocks."""
+    record = open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
+    layers = describe_layers(root, os.environ, record.session_id)
+    return replace(record, notices=(*record.notices, *layers))

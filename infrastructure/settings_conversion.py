@@ -14,7 +14,6 @@ from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.secrets.patterns import CLOUD_KEYS
-from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
@@ -106,23 +105,6 @@ def build_agent_limits(settings: Settings) -> AgentLimits:
         max_goal_attempts=agent.max_goal_attempts,
         max_secs=agent.max_time_secs or None,
     )
-
-
-def build_output_limits(settings: Settings) -> OutputLimits:
-    """When an output is kept aside, and how long its summary may be."""
-    table = settings.tools.output
-    return OutputLimits(
-        inline_bytes=table.inline_bytes,
-        summary_bytes=table.summary_bytes,
-        head_lines=table.head_lines,
-        tail_lines=table.tail_lines,
-    )
-
-
-def build_command_limits(settings: Settings) -> OutputLimits:
-    """How much the model gets of what a command prints."""
-    table = settings.tools.run_command
-    return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
 
 
 def build_debate_policy(settings: Settings) -> DebatePolicy:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import glob
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -14,12 +16,24 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import (
+    NO_CODE,
+    NO_PLACES,
+    REPOSITORIES,
+    GuardedPlaces,
+    OwnCode,
+    PathPolicy,
+)
 from quorum.domain.sessions.session_summary import NewSession, SessionChoice
 from quorum.infrastructure.blocking import watch_outages
-from quorum.infrastructure.config.paths import locate_state_folder
-from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
+from quorum.infrastructure.config.schema import Settings, StorageTable
+from quorum.infrastructure.execution.sandbox.places import KnownPlaces, expand_path
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.swept_folder import UNRECORDED_PREFIX, open_swept_folder
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.own_code import find_own_code
 from quorum.infrastructure.storage_backend import (
     BUCKET_SCHEME,
     BlobPlace,
@@ -37,10 +51,9 @@ from quorum.infrastructure.tools import built_in_tools as built_in_tools
 if TYPE_CHECKING:
     from quorum.application.ports.fleet import Fleet
     from quorum.application.ports.workspace import FileKeeper
-    from quorum.domain.review.path_policy import PathPolicy
-    from quorum.infrastructure.files.workspace import Workspace
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport, WholeSessionWriter
+
 
 _DEFAULT_SCHEME = "sqlite"
 URL_SETTING = "[storage] url"
@@ -216,7 +229,7 @@ def remove_abandoned_outputs(table: StorageTable, environ: Mapping[str, str]) ->
 
     What cannot be looked into stays for the next time.
     """
-    from quorum.infrastructure.store.blobs.spill import remove_abandoned_temporaries
+    from quorum.infrastructure.store.blobs.file_store import remove_abandoned_temporaries
 
     state = locate_state_folder(environ)
     folder = (
@@ -364,3 +377,102 @@ def _record(
         begun_with=begun.external_agent,
         watch_outages=lambda tell: watching.enter_context(watch_outages(tell)),
     )
+
+
+def build_path_policy(
+    settings: Settings,
+    roots: Sequence[Path],
+    own: Sequence[Path] = (),
+    config_files: Sequence[Path] = (),
+    *,
+    folders: Sequence[str] | None = None,
+    code: OwnCode = NO_CODE,
+    places: GuardedPlaces = NO_PLACES,
+    is_layered: bool = False,
+) -> PathPolicy:
+    """The roots of the workspace, the patterns of the person, what is quorum's own, and its code.
+
+    `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
+    --config found it, is as protected as a project's. `is_layered`: what the patterns of the person protect is
+    an effect for review, but for what quorum and git obey before that. Raises ConfigError where such a
+    workspace holds files of quorum's own.
+    """
+    if is_layered:
+        _require_own_outside(roots, own)
+    named = [
+        glob.escape(str(file.relative_to(root)))
+        for file in map(Path.resolve, config_files)
+        for root in roots
+        if file.is_relative_to(root)
+    ]
+    return PathPolicy(
+        roots=folders if folders is not None else tuple(map(str, roots)),
+        own=tuple(map(os.path.realpath, own)),
+        is_layered=is_layered,
+        code=code,
+        places=places,
+        protected=(*(REPOSITORIES if is_layered else settings.review.protected), *named),
+        sensitive=settings.review.sensitive,
+    )
+
+
+def find_session_paths(
+    loaded: LoadedSettings,
+    workspace: Workspace,
+    environ: Mapping[str, str],
+    sockets: Sequence[Path],
+    *,
+    is_layered: bool,
+) -> tuple[tuple[Path, ...], PathPolicy]:
+    """What is quorum's own for a session, and what its calls may do with paths. Raises ConfigError."""
+    settings, roots = loaded.settings, workspace.roots
+    own = list_own_paths(settings, roots, environ, loaded.files, sockets)
+    return own, build_path_policy(
+        settings,
+        roots,
+        own,
+        loaded.files,
+        folders=workspace.folders,
+        code=find_own_code(settings, workspace.cwd, environ),
+        places=KnownPlaces(workspace.folders),
+        is_layered=is_layered,
+    )
+
+
+def _require_own_outside(roots: Sequence[Path], own: Sequence[Path]) -> None:
+    """What quorum keeps must not stay in a layer, nor go with it."""
+    inside = [path for path in map(Path.resolve, own) if any(path.is_relative_to(root) for root in roots)]
+    if inside:
+        raise ConfigError(
+            f"quorum keeps files of its own in the workspace ({inside[0]}), which no layer may hold: keep them "
+            "elsewhere, or choose another mode"
+        )
+
+
+def list_writable_paths(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What the person lets commands in the sandbox write beside the workspace, canonical."""
+    named = settings.tools.run_command.sandbox_writable
+    return tuple(os.path.realpath(expand_path(path, environ, root)) for path in named)
+
+
+def list_own_paths(
+    settings: Settings,
+    roots: Sequence[Path],
+    environ: Mapping[str, str],
+    config_files: Sequence[Path],
+    sockets: Sequence[Path] = (),
+) -> tuple[Path, ...]:
+    """The files and folders that are quorum's own: state, settings, stored outputs, the sockets we listen at.
+
+    Of `config_files` all are among them but those of the project: in the workspace, or above it.
+    """
+    state, own_file = locate_state_folder(environ), locate_user_file(environ)
+    own = [state, own_file.parent if own_file is not None else None, *sockets]
+    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
+    own += list_storage_paths(settings.storage, environ)
+    return tuple(path for path in own if path is not None)
+
+
+def _is_the_projects(file: Path, roots: Sequence[Path]) -> bool:
+    above = any(root.is_relative_to(file.parent) for root in roots)
+    return any(file.is_relative_to(root) for root in roots) or (file.name == FILE_NAME and above)

@@ -70,7 +70,7 @@ class SessionStore:
         """What hides the secrets that are known by now."""
         from quorum.domain.events.masking import SecretMask
         from quorum.infrastructure.secrets.known import SessionSecrets
-        from quorum.infrastructure.session_paths import build_path_policy
+        from quorum.infrastructure.storage import build_path_policy
 
         mask = SecretMask()
         policy = build_path_policy(self.settings, (self.root,))

@@ -16,8 +16,8 @@ from quorum.domain.sessions.trust import TrustQuestion
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.config.model_choice import parse_model_overrides
 from quorum.infrastructure.config.toml_file import TomlFile
-from quorum.infrastructure.instructions.project_contents import list_wanted_contents
-from quorum.infrastructure.session_paths import list_writable_paths
+from quorum.infrastructure.instructions.instruction_files import list_wanted_contents
+from quorum.infrastructure.storage import list_writable_paths
 from quorum.infrastructure.trust_decisions import TrustDecisions, TrustedFiles, open_trust_file
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def _load(
 
 def open_own_file(options: StartOptions, root: Path, loaded: LoadedSettings) -> ConfigFile:
     """The file that is the person's own, or that --config names. Raises ConfigError where there is none."""
-    from quorum.infrastructure.config.account import list_writable_files
     from quorum.infrastructure.config.config_file import ConfigFile
+    from quorum.infrastructure.config.report import list_writable_files
 
     if loaded.locations.named is None and loaded.locations.user is None:
         raise ConfigError("there is no home folder; name the file to write with --config")

@@ -23,8 +23,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import CallQueued, NoticeGiven, PlanReviewStarted, ReviewDecided
-from quorum.domain.plan.phase import PlanRound, is_objected_to
-from quorum.domain.plan.plan import BadPlan, Plan, read_plan
+from quorum.domain.plan.plan import BadPlan, Plan, PlanRound, is_objected_to, read_plan
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first

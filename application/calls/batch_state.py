@@ -21,7 +21,7 @@ from quorum.domain.calls.planners import PlannedCall, Planner, Predecessors, add
 from quorum.domain.calls.run_state import RunState, apply_modifiers
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.errors import ToolError
-from quorum.domain.goal.goal import ApprovedChecks
+from quorum.domain.goal import ApprovedChecks
 from quorum.domain.review.ballot import Tally
 from quorum.domain.review.decision import Decision
 from quorum.domain.review.permission_rules import Subject

@@ -18,9 +18,8 @@ from quorum.application.calls.tool_set import ToolSet
 from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.diagnostics import EditWatcher, NoEditWatcher
 from quorum.application.ports.tools import ToolSchemaPort
-from quorum.application.ports.workspace import FileKeeper, SecretFinder
+from quorum.application.ports.workspace import EditWatcher, FileKeeper, NoEditWatcher, SecretFinder
 from quorum.application.review.review import Review
 from quorum.domain.calls.execution import INTERRUPTED, Outcome, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.hook_points import HookAnswer, Skip
@@ -33,7 +32,7 @@ from quorum.domain.errors import HookAborted, LostConnection
 from quorum.domain.events.calls import PlannedLane
 from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, StateMerged
 from quorum.domain.events.report import CallRecord
-from quorum.domain.goal.goal import ApprovedChecks
+from quorum.domain.goal import ApprovedChecks
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.state import CallEnd

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection
 
 from quorum.application.ports.instructions import CommandFinder
-from quorum.application.ports.mcp import ToolServers
+from quorum.application.ports.tools import ToolServers
 from quorum.application.review.review import Review
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import CommandRefused, ToolError

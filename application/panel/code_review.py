@@ -25,7 +25,7 @@ from quorum.application.panel.panel import MODERATOR, NoFormAnswer, Panel, Panel
 from quorum.application.panel.panel_forms import make_synthesis_form, render_for_synthesis
 from quorum.application.panel.panel_session import PanelSession
 from quorum.application.panel.participant_work import ParticipantWork
-from quorum.application.ports.changes import ChangeSource, OpenTools
+from quorum.application.ports.workspace import ChangeSource, OpenTools
 from quorum.domain.code_review.change import (
     MOST_PARTS,
     Change,

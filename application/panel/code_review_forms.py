@@ -8,10 +8,16 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
 from quorum.application.review.ballot_paper import Reason, ReviewerVote
-from quorum.application.structured_answer import NOT_EMPTY, AnswerForm, Fields, OptionalText, Unreadable
+from quorum.application.structured_answer import (
+    NOT_EMPTY,
+    AnswerForm,
+    Fields,
+    OptionalText,
+    Unreadable,
+    render_fenced,
+)
 from quorum.domain.code_review.change import (
     Change,
     DiffPart,

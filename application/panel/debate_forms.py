@@ -8,9 +8,8 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
-from quorum.application.structured_answer import NOT_EMPTY, AnswerForm, Fields, Unreadable
+from quorum.application.structured_answer import NOT_EMPTY, AnswerForm, Fields, Unreadable, render_fenced
 from quorum.domain.panel.cost_estimate import LONGEST_DEBATE_TEXT, LONGEST_SHOWN_ANSWER
 from quorum.domain.panel.debate_record import (
     MOST_OBJECTIONS,

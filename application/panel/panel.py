@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from quorum.application.empty_answer import ask_for_words
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.models import LlmGateway, MessageShaper
 from quorum.application.ports.tools import AnswerTools
@@ -19,6 +18,7 @@ from quorum.application.structured_answer import (
     AnswerForm,
     AnswerTooLong,
     Unreadable,
+    ask_for_words,
     ask_in_form,
     limit_answer,
 )

@@ -7,8 +7,14 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from quorum.application.fence import render_fenced
-from quorum.application.structured_answer import NOT_EMPTY, AnswerForm, AnswerLabel, Fields, Unreadable
+from quorum.application.structured_answer import (
+    NOT_EMPTY,
+    AnswerForm,
+    AnswerLabel,
+    Fields,
+    Unreadable,
+    render_fenced,
+)
 from quorum.domain.panel.cost_estimate import LONGEST_SHOWN_ANSWER
 from quorum.domain.panel.panel_answer import (
     BEST_SCORE,

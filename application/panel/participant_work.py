@@ -15,8 +15,8 @@ from quorum.application.event_bus import EventBus
 from quorum.application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from quorum.application.panel.panel_forms import ANSWER_REVIEWS, ReviewQuestions
 from quorum.application.panel.panel_session import PanelSession, report_no_answer
-from quorum.application.ports.changes import OpenTools
 from quorum.application.ports.tools import AnswerTools
+from quorum.application.ports.workspace import OpenTools
 from quorum.application.structured_answer import AnswerForm
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.response import Usage

@@ -1,19 +1,25 @@
-"""Ports to the files a session works with: kept, given back, found, shown, and searched for secrets."""
+"""Ports to the files a session works with: kept, given back, found, shown, searched for secrets, checked after
+an edit, and compared with what a repository holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from quorum.application.ports.tools import AnswerTools
 from quorum.domain.calls.access import Access
+from quorum.domain.calls.diagnostics import LanguageServerStatus
 from quorum.domain.calls.effects import Effects, FileState, KeptFiles
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.code_review.change import Change, ChangeBase, CodeReviewRequest
 from quorum.domain.conversation.attachment import AttachedFile, Attachment
+from quorum.domain.events.event import DiagnosticsReported
 from quorum.domain.sessions.restoration import RestoreStep
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.mention import LineRange
+from quorum.domain.text.mention import LineRange, Reference
 
 
 class FileKeeper(Protocol):
@@ -163,3 +169,157 @@ class FoundFile(Struct, frozen=True):
     def is_folder(self) -> bool:
         """Whether it holds others."""
         return self.path.endswith("/")
+
+
+OnLook: TypeAlias = Callable[[str, JsonObject, Outcome, int], None]
+"""Called for each call that has ended: tool, arguments, how it ended, and how many characters it showed."""
+OpenTools: TypeAlias = Callable[[OnLook], AnswerTools]
+"""Makes tools that only look at the repository, for one conversation."""
+
+
+class ChangeSource(Protocol):
+    """Reads changes. Nothing of the repository is executed for it."""
+
+    async def read(self, request: CodeReviewRequest) -> Change:
+        """The change that is asked for. Raises NothingToReview where there is none, and ToolError where it
+        cannot be read."""
+        ...
+
+    def open_repository(self, change: Change) -> AbstractAsyncContextManager[OpenTools | None]:
+        """The repository as it is with the change; None where that is not known. It is gone afterwards."""
+        ...
+
+    async def keep_approval(self, change: Change, focus: str) -> None:
+        """Remember that the change is approved. The same question about its branch is then about what came
+        later."""
+        ...
+
+
+class PlanChanges(Protocol):
+    """Reads what comes of a plan. Nothing of the repository is executed for it."""
+
+    async def read_base(self) -> ChangeBase:
+        """The repository as it is now. Raises ToolError where there is none, or it cannot be read."""
+        ...
+
+    async def read_since(self, base: ChangeBase) -> Change:
+        """What differs from it now, committed or not. Raises NothingToReview where nothing does, and ToolError
+        where it cannot be read."""
+        ...
+
+
+class ReviewedFiles(Protocol):
+    """Reads the files that findings name, as they are now. Both methods raise ToolError for a file that is gone
+    or lies outside of the repository, and where it cannot be read."""
+
+    async def locate(self, file: str) -> str:
+        """The absolute path of a file, which a finding names from the root of the repository."""
+        ...
+
+    async def read(self, file: str) -> str:
+        """What the file holds; what is not UTF-8 is replaced."""
+        ...
+
+
+class ReferenceSource(Protocol):
+    """Reads the issues and pull requests that a prompt names."""
+
+    async def read(self, reference: Reference, most_characters: int) -> AttachedFile | None:
+        """As much of it as fits into so many characters, or why there is nothing.
+
+        None where the working directory has no repository that a bare number could belong to.
+        """
+        ...
+
+
+class DiagnosticsCommand(Protocol):
+    """A program that the person declared, which prints what is wrong with files."""
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the settings."""
+        ...
+
+    async def select_files(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the absolute paths that are files now and match its patterns, sorted."""
+        ...
+
+    def label(self, path: str) -> str:
+        """How the program is given a path: relative to the workspace where it is below it."""
+        ...
+
+    async def run(self, files: Sequence[str]) -> tuple[str, ...]:
+        """The lines that it prints about these files; none where it exits with 0.
+
+        Raises DiagnosticsFailed where that is not known. Cancelled, it is ended with all that it started.
+        """
+        ...
+
+
+class EditDiagnostics(Protocol):
+    """Language servers, which find out by themselves what is wrong with files after each edit."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may edit these absolute paths are about to run. They do not wait for what is found."""
+        ...
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        """Calls have edited these absolute paths."""
+        ...
+
+    async def collect(self, *, is_last: bool) -> tuple[DiagnosticsReported, ...]:
+        """What was found since the last time, by each server that found anything or failed. Edits are waited
+        for once, within the limits of the settings; what takes longer comes the next time. `is_last`: there may
+        be no next time, so that they are waited for once more."""
+        ...
+
+
+class LanguageServerControl(Protocol):
+    """The language servers of a session, as people see them."""
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        """As they are now, in the order of the settings."""
+        ...
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        """End a server and start it anew, also one that failed too often; what became of it, None where there
+        is none of that name."""
+        ...
+
+
+class NoLanguageServers:
+    """Implements the port where the settings name none."""
+
+    def list_statuses(self) -> tuple[LanguageServerStatus, ...]:
+        return ()
+
+    async def restart(self, name: str) -> LanguageServerStatus | None:
+        return None
+
+
+class EditWatcher(Protocol):
+    """Learns which files calls are about to edit, and which they edited."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may edit these absolute paths are about to run. They wait for it."""
+        ...
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may have edited these absolute paths have ended."""
+        ...
+
+    async def report_edits(self) -> str:
+        """What the model is to read of the edits noted so far, and of earlier ones of which nothing was known
+        in time; empty where that is nothing. Cancelled, nothing is lost."""
+        ...
+
+
+class NoEditWatcher:
+    """Nobody wants to know of edits."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None: ...
+
+    def note_edits(self, paths: Sequence[str]) -> None: ...
+
+    async def report_edits(self) -> str:
+        return ""

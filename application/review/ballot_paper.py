@@ -10,7 +10,6 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from quorum.application.fence import render_fenced
 from quorum.application.ports.models import LlmGateway
 from quorum.application.structured_answer import (
     NOT_EMPTY,
@@ -20,13 +19,13 @@ from quorum.application.structured_answer import (
     OptionalText,
     Unreadable,
     ask_in_form,
+    render_fenced,
 )
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.effort import Effort, find_effort
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, StreamEvent, StreamRetry
-from quorum.domain.plan.phase import PlanRound
-from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan import Plan, PlanRound
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.ballot import MAJORITY, Ballot, InScope, Lens, QuorumRule, Vote, find_lens
 from quorum.domain.review.calibration import NO_CALIBRATION, Calibration

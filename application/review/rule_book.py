@@ -16,7 +16,6 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
-from quorum.domain.review.host_rules import covers_hosts, list_closed_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import (
@@ -29,7 +28,9 @@ from quorum.domain.review.permission_rules import (
     Rule,
     SavedRule,
     Subject,
+    covers_hosts,
     find_matching_rules,
+    list_closed_hosts,
     matches_path,
 )
 from quorum.domain.review.questions import RuleOffer, RulePreview, RuleScope

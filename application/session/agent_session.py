@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING
 from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.hook_chain import SessionHooks
 from quorum.application.calls.outputs import Outputs
-from quorum.application.context.context_manager import ContextManager
+from quorum.application.context_manager import ContextManager
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.goal_service import NO_GOALS_HERE, GoalService
+from quorum.application.goal_service import NO_GOALS_HERE, GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.inbox import Inbox
 from quorum.application.instructions.project_instructions import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.plan_service import PlanService
-from quorum.application.ports.changes import ReviewedFiles
-from quorum.application.ports.diagnostics import LanguageServerControl, NoLanguageServers
 from quorum.application.ports.instructions import OfferCatalog
-from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.rules import RuleService
 from quorum.application.ports.subagents import BackgroundWork
-from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
-from quorum.application.ports.workspace import FileFinder
+from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox, ToolServers
+from quorum.application.ports.workspace import (
+    FileFinder,
+    LanguageServerControl,
+    NoLanguageServers,
+    ReviewedFiles,
+)
 from quorum.application.review.review import Review
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.session_record import SessionRecord

@@ -9,7 +9,6 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from quorum.application.event_bus import EventBus
-from quorum.application.fence import render_fenced
 from quorum.application.review.ballot_paper import (
     BALLOT_TOOL,
     BallotPaper,
@@ -21,7 +20,7 @@ from quorum.application.review.ballot_paper import (
 )
 from quorum.application.review.voting import Voting, list_votes
 from quorum.application.staging.effects_packet import EffectsPacket
-from quorum.application.structured_answer import AnswerForm, Confidence, Fields, OptionalText
+from quorum.application.structured_answer import AnswerForm, Confidence, Fields, OptionalText, render_fenced
 from quorum.domain.events.event import EffectsVoted
 from quorum.domain.review.ballot import Ballot, InScope, Lens, Vote
 from quorum.domain.review.requested_scope import RequestedScope

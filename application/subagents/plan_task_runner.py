@@ -21,8 +21,7 @@ from quorum.domain.events.event import NoticeGiven
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.instructions.offer_list import AgentDefinition
-from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK, ApprovedPlan
-from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.plan import FAIL_TASK, RUN_TASK, ApprovedPlan, Plan, PlanTask
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagent_task import SubagentTask

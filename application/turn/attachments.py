@@ -12,10 +12,9 @@ from itertools import islice
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import CallDraft
-from quorum.application.ports.changes import ReferenceSource
-from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.storage import ContentStore
-from quorum.application.ports.workspace import AttachmentSource, MentionSource, MentionTarget
+from quorum.application.ports.tools import ToolServers
+from quorum.application.ports.workspace import AttachmentSource, MentionSource, MentionTarget, ReferenceSource
 from quorum.application.review.review import Review
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.calls.execution import ToolExecutionContext

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.event_bus import EventBus
-from quorum.application.goal.goal_service import GoalService, WorkspaceDifference
+from quorum.application.goal_service import GoalService, WorkspaceDifference
 from quorum.application.identifiers import generate_id
 from quorum.application.program_lookup import find_own_command
 from quorum.application.steering import PendingMessage
@@ -20,7 +20,7 @@ from quorum.domain.conversation.response import StopKind, ToolUseBlock
 from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.events.event import ErrorOccurred, GoalChecked
 from quorum.domain.events.report import MAX_GOAL_ATTEMPTS, CallRecord
-from quorum.domain.goal.goal import PROPOSE_CHECKS, CheckRun, Goal, GoalReceipt
+from quorum.domain.goal import PROPOSE_CHECKS, CheckRun, Goal, GoalReceipt
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.requested_scope import RequestedScope

@@ -11,11 +11,11 @@ from msgspec import UNSET
 
 from quorum.application.cancellation import run_shielded
 from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
-from quorum.application.empty_answer import ASKED_AGAIN, render_empty_answer_reply
 from quorum.application.event_bus import EventBus, StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
 from quorum.application.steering import PendingMessages
+from quorum.application.structured_answer import ASKED_AGAIN, render_empty_answer_reply
 from quorum.application.turn.attachments import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession

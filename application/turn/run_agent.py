@@ -14,18 +14,18 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.event_bus import EventBus
-from quorum.application.fence import render_fenced
-from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal_service import GoalService
 from quorum.application.identifiers import generate_id
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.panel.panel_session import PanelSession
 from quorum.application.plan_service import read_progress
-from quorum.application.ports.changes import PlanChanges
-from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.models import LlmRequest
 from quorum.application.ports.subagents import SubagentPort
+from quorum.application.ports.tools import ToolServers
+from quorum.application.ports.workspace import PlanChanges
 from quorum.application.review.review import Review
 from quorum.application.steering import PendingMessage
+from quorum.application.structured_answer import render_fenced
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
@@ -66,7 +66,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.panel.panel_answer import PanelForm
-from quorum.domain.plan.phase import FinalReview
+from quorum.domain.plan.plan import FinalReview
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote

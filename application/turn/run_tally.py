@@ -16,8 +16,8 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import LlmResponse, Usage, says_anything
 from quorum.domain.events.report import MAX_TIME, CallRecord, RunReport, RunStatus
-from quorum.domain.goal.goal import PROPOSE_CHECKS
-from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
+from quorum.domain.goal import PROPOSE_CHECKS
+from quorum.domain.plan.plan import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plan_terms import CREATE_PLAN

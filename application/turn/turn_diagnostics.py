@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.diagnostics import DiagnosticsCommand, EditDiagnostics
+from quorum.application.ports.workspace import DiagnosticsCommand, EditDiagnostics
 from quorum.domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from quorum.domain.errors import DiagnosticsFailed
 from quorum.domain.events.event import DiagnosticsReported

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
-from quorum.application.empty_answer import CLAIMED
 from quorum.application.instructions.project_instructions import ProjectInstructions
 from quorum.application.steering import PendingMessage
+from quorum.application.structured_answer import CLAIMED
 from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER

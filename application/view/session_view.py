@@ -26,8 +26,7 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.application.view.present import Present
-from quorum.application.view.status import SessionStatus
+from quorum.application.view.present import Present, SessionStatus
 from quorum.application.view.turn_timings import TurnTimings, describe_length
 from quorum.application.view.wording import (
     PROCESS_ENDED,

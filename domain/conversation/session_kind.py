@@ -17,6 +17,14 @@ class SessionKind(StrEnum):
     DEBATE = "debate"
     REVIEW = "review"
 
+    @property
+    def has_one_model(self) -> bool:
+        return self in (SessionKind.AGENT, SessionKind.ASK)
+
+    @property
+    def asks_several(self) -> bool:
+        return self in (SessionKind.DISCUSS, SessionKind.DEBATE, SessionKind.REVIEW)
+
 
 def name_external_model(agent: str) -> str:
     """What stands for the model in a session in which the agent of this name works."""

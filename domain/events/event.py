@@ -124,8 +124,7 @@ from quorum.domain.events.turn import (
 from quorum.domain.fact import SCHEMA_VERSION, CallStage, CanonicalPlace, Fact, PersonInput
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.server_question import ServerAction
-from quorum.domain.plan.phase import PhaseScope
-from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan import PhaseScope, Plan
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.ballot import InScope
 from quorum.domain.review.plan_terms import PlanObjection

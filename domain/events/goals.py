@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact, PersonInput
-from quorum.domain.goal.goal import GoalCheck, GoalReceipt, describe_outdated, name_files
+from quorum.domain.goal import GoalCheck, GoalReceipt, describe_outdated, name_files
 
 
 class GoalSet(PersonInput, frozen=True, kw_only=True, tag="goal_set"):

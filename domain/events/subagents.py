@@ -12,7 +12,7 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact
-from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.plan.plan import FAIL_TASK
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.struct_json import Amount
 from quorum.domain.text.amounts import format_amount

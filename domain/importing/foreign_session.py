@@ -1,9 +1,10 @@
-"""A session of another agent in neutral words, and the events that are its record here."""
+"""What was found of another agent, and what it is here: its sessions as events, its settings one by one."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
@@ -35,6 +36,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.importing.foreign_rules import TranslatedRule
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -307,3 +309,52 @@ class SessionRecorder(Struct):
 
 def _as_object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+class TakeoverKind(StrEnum):
+    """Of what kind it is, in the order of the table: what restricts comes first."""
+
+    RULE = "rule"
+    SERVER = "MCP server"
+    INSTRUCTIONS = "instructions"
+    SKILL = "skill"
+    COMMAND = "command"
+    AGENT = "agent"
+    HOOK = "hook"
+    MODEL = "model"
+    SETTING = "setting"
+
+
+class TakeoverItem(Struct, frozen=True, kw_only=True):
+    """One thing: as it is `there`, its `place` as file and line, what it is `here`, and `why` that differs.
+
+    What is taken over is a `rule`, for the folder `project` or, None, everywhere; a `server` with the values
+    of its table; a `hook` with those of its own; or a file, `source`, that becomes `target`. Without any of
+    them it is only named.
+    """
+
+    kind: TakeoverKind
+    there: str
+    place: str
+    here: str = ""
+    why: str = ""
+    rule: TranslatedRule | None = None
+    project: str | None = None
+    server: Mapping[str, object] = field(default_factory=dict)
+    hook: Mapping[str, object] = field(default_factory=dict)
+    source: str = ""
+    target: str = ""
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether something is written for it."""
+        return bool((self.rule is not None and self.rule.rules) or self.server or self.hook or self.target)
+
+
+class AgentSetup(Struct, frozen=True, kw_only=True):
+    """All that was found of one agent. `problems` say what could not be read, and its place."""
+
+    agent: str
+    checked_with: str
+    findings: tuple[TakeoverItem, ...] = ()
+    problems: tuple[str, ...] = ()

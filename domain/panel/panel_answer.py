@@ -12,7 +12,7 @@ from quorum.domain.code_review.review_result import PartReview, ReviewResult, Tr
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import QuorumError
 from quorum.domain.panel.debate_record import DebateRecord
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.replacing import replace
 from quorum.domain.struct_json import Amount
 

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.goal.goal import PROPOSE_CHECKS
+from quorum.domain.goal import PROPOSE_CHECKS
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict
-from quorum.domain.review.host_rules import find_rules_on_host
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection, describe_write_outside
 from quorum.domain.review.path_policy import PathPolicy
@@ -29,6 +28,7 @@ from quorum.domain.review.permission_rules import (
     explain_doubt,
     explain_uncovered_word,
     find_matching_rules,
+    find_rules_on_host,
 )
 from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plain_request import Asked

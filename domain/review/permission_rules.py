@@ -15,7 +15,7 @@ tools that a custom command allows its turn (`AllowedTools`) can only withhold w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -37,7 +37,7 @@ from quorum.domain.review.command_pattern import (
 )
 from quorum.domain.review.questions import RuleScope
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
-from quorum.domain.shell.network_hosts import HOST_RULE, BadHost, read_hosts
+from quorum.domain.shell.network_hosts import HOST_RULE, BadHost, HostList, HostPattern, read_hosts
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.pattern import compile_once
 
@@ -491,3 +491,41 @@ def _parse_rule(entry: str, command: str) -> Rule | None:
         return Rule.parse(text, Answer.ALLOW, f"allowed-tools of /{command}")
     except BadRule:
         return None
+
+
+def collect_hosts(rules: Iterable[Rule]) -> HostList:
+    """What rules let commands reach. One that asks or denies withholds its hosts from all that allow them."""
+    allowed: list[HostPattern] = []
+    withheld: list[HostPattern] = []
+    for rule, hosts in _list_host_rules(rules):
+        (allowed if rule.answer is Answer.ALLOW else withheld).extend(hosts)
+    return HostList(allowed=tuple(allowed), withheld=tuple(withheld))
+
+
+def find_rules_on_host(rules: Iterable[Rule], host: str) -> tuple[Rule, ...]:
+    """The rules that speak of a host that a call asks for: those that restrict where they may, those that allow
+    where they stand for all of it."""
+    asked = HostPattern.parse(host)
+    return tuple(
+        rule
+        for rule, hosts in _list_host_rules(rules)
+        if any(each.includes(asked) if rule.answer is Answer.ALLOW else each.overlaps(asked) for each in hosts)
+    )
+
+
+def list_closed_hosts(rules: Sequence[Rule], subject: Subject) -> tuple[str, ...]:
+    """The hosts that a call asks for and that no rule has anything to say about."""
+    asked = subject.shell.asked_hosts if subject.shell is not None else ()
+    return tuple(host for host in asked if not find_rules_on_host(rules, host))
+
+
+def covers_hosts(rule: Rule, subject: Subject) -> bool:
+    """Whether a rule speaks of a host that a call asks for."""
+    asked = subject.shell.asked_hosts if subject.shell is not None else ()
+    return any(find_rules_on_host((rule,), host) for host in asked)
+
+
+def _list_host_rules(rules: Iterable[Rule]) -> Iterator[tuple[Rule, tuple[HostPattern, ...]]]:
+    for rule in rules:
+        if rule.tool == HOST_RULE and rule.pattern is not None:
+            yield rule, read_hosts(rule.pattern)

@@ -25,7 +25,6 @@ from msgspec import Struct
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.command_pattern import covers_part, fits_words, is_reader, split_pattern
-from quorum.domain.review.host_rules import covers_hosts
 from quorum.domain.review.permission_rules import (
     ARGUMENT,
     COMMAND_TOOL,
@@ -36,6 +35,7 @@ from quorum.domain.review.permission_rules import (
     BadRule,
     Rule,
     Subject,
+    covers_hosts,
     expand_home,
     find_matching_rules,
     find_uncovered_parts,

@@ -81,7 +81,7 @@ from quorum.domain.events.panels import PanelEvent
 from quorum.domain.fact import PersonInput
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel
-from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.plan import SessionPhase
 from quorum.domain.plan.progress import drop_progress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode

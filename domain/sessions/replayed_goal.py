@@ -28,7 +28,7 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.goal.goal import EditedFiles, Goal, MayHaveTested, RanCommand, WorkEntry
+from quorum.domain.goal import EditedFiles, Goal, MayHaveTested, RanCommand, WorkEntry
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel

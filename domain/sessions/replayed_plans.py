@@ -21,8 +21,7 @@ from quorum.domain.events.event import (
     VoteCast,
 )
 from quorum.domain.panel.panel_answer import OpenPanel, PanelForm, PlanChoice
-from quorum.domain.plan.phase import PlanRound, SessionPhase
-from quorum.domain.plan.plan import BadPlan, check_plan
+from quorum.domain.plan.plan import BadPlan, PlanRound, SessionPhase, check_plan
 from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Vote

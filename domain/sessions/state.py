@@ -19,11 +19,11 @@ from quorum.domain.conversation.cost import SpendCap, Spending
 from quorum.domain.conversation.history import AssistantMessage, Message, Moment, UserMessage
 from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
-from quorum.domain.goal.goal import Goal, WorkEntry
+from quorum.domain.goal import Goal, WorkEntry
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.panel_answer import Consensus, OpenPanel, PlanChoice
-from quorum.domain.plan.phase import PlanRound, SessionPhase
+from quorum.domain.plan.plan import PlanRound, SessionPhase
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
 from quorum.domain.staging.layer_work import LayerWork

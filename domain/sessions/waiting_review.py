@@ -1,16 +1,17 @@
-"""Reviews that wait for an answer, as the records of their sessions tell."""
+"""Reviews that wait for an answer, and approvals that people had to sign, as the records of their sessions
+tell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
 from quorum.domain.events.masking import MaskedPacket
-from quorum.domain.review.questions import find_dangers
-from quorum.domain.review.signing import SigningTerms
+from quorum.domain.review.questions import DecisionLabel, find_dangers
+from quorum.domain.review.signing import ApprovalSignature, SigningTerms
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.printable import make_printable
@@ -143,3 +144,36 @@ def _keep_digest(packet: ReviewPacket, digest: str) -> ReviewPacket:
         asked_by=packet.asked_by,
         sealed_digest=digest,
     )
+
+
+_RUNS = (DecisionLabel.APPROVED, DecisionLabel.EDITED)
+
+
+class SignedDecision(Struct, frozen=True, kw_only=True):
+    """An approval at a place of a record: what it took, and the signatures it was given."""
+
+    seq: int
+    digest: str
+    terms: SigningTerms
+    signatures: tuple[ApprovalSignature, ...]
+
+
+def list_signed_decisions(records: Sequence[LedgerRecord]) -> tuple[SignedDecision, ...]:
+    """The approvals of calls that people had to sign, in their order."""
+    asked: dict[str, SigningTerms] = {}
+    found: list[SignedDecision] = []
+    for record in records:
+        match record.event:
+            case ReviewRequested(digest=digest, signing=SigningTerms() as terms):
+                asked[digest] = terms
+            case ReviewDecided(digest=digest, decision=decision) if decision in _RUNS and digest in asked:
+                given = record.event.signatures
+                found.append(
+                    SignedDecision(
+                        seq=record.seq,
+                        digest=digest,
+                        terms=asked[digest],
+                        signatures=() if given is UNSET else given,
+                    )
+                )
+    return tuple(found)

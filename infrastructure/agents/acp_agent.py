@@ -39,9 +39,14 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.events.event import NoticeGiven
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.agents.channel import AgentChannel, Confine, RefusedRequest, UnknownMethod
+from quorum.infrastructure.agents.channel import (
+    AgentChannel,
+    Confine,
+    ObeyedPlaces,
+    RefusedRequest,
+    UnknownMethod,
+)
 from quorum.infrastructure.agents.launch import AgentLaunch
-from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.execution.commands.environment import name_signal
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (

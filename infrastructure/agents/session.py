@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from quorum.application.agents.agent_run import AgentRun, AllowedEffects, Perform
+from quorum.application.agents.external_turns import ExternalTurns
 from quorum.application.ports.agents import AgentTerms, ReportedCall, StartedCommand, TerminalState
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.turn.run_agent import TurnParts
 from quorum.domain.calls.execution import CallControls, Seal, ToolExecutionContext
 from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.calls.summary import extract_text
@@ -27,7 +29,7 @@ from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.channel import Confine
 from quorum.infrastructure.agents.launch import AgentLaunch, ExternalAgent
 from quorum.infrastructure.blocking import Stop
-from quorum.infrastructure.composition.calls import CallParts
+from quorum.infrastructure.composition.agent import CallParts
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.event_observers import log_events, send_telemetry
@@ -38,7 +40,7 @@ from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
 from quorum.infrastructure.gate.sessions import CallerParts, build_caller_parts
-from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.secrets.known import mask_crashes, mask_logs
 from quorum.infrastructure.tools.builtin import run_command
 from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
 
@@ -247,9 +249,10 @@ def _build_confine(parts: CallerParts, launch: AgentLaunch) -> Confine:
     return partial(sandbox.wrap, network=True)
 
 
-def build_external_work(agent: ExternalAgent, parts: SessionParts) -> AgentRun:
-    """The same, in a session that has all other parts, too."""
-    return build_agent_run(CallerParts(parts), agent)
+def build_external_turns(agent: ExternalAgent, parts: SessionParts, turn_parts: TurnParts) -> ExternalTurns:
+    """The same, as the turns of a session that has all other parts, too."""
+    run = build_agent_run(CallerParts(parts), agent)
+    return ExternalTurns(run, turn_parts, before=parts.given.record.connected)
 
 
 class AgentSessionParts:

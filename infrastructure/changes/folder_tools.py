@@ -18,8 +18,8 @@ from quorum.application.calls.tool_runtime import ToolRuntime, build_batch
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
 from quorum.application.panel.participant_work import DraftPolicy
-from quorum.application.ports.changes import OnLook, OpenTools
 from quorum.application.ports.tools import Tool, ToolSchemaPort
+from quorum.application.ports.workspace import OnLook, OpenTools
 from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.changes import OpenTools
+from quorum.application.ports.workspace import OpenTools
 from quorum.application.turn.run_agent import FinalReviewStep, TurnParts
 from quorum.domain.code_review.change import Change, CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from quorum.application.ports.changes import OpenTools
+from quorum.application.ports.workspace import OpenTools
 from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.errors import NothingToReview
 

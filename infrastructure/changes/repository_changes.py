@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.application.ports.changes import OpenTools
+from quorum.application.ports.workspace import OpenTools
 from quorum.application.program_lookup import find_own_command
 from quorum.domain.code_review.change import (
     Change,

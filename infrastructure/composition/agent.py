@@ -1,4 +1,4 @@
-"""What answers a session, the conversation with it, and the session as front ends hold it."""
+"""What only a whole session has: its tools, what answers it, the conversation, and what front ends hold."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.background_jobs import BackgroundJobs
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.goal_service import GoalService
 from quorum.application.instructions.project_instructions import Memory, ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.panel import Panel
-from quorum.application.plan_service import PhaseTools
+from quorum.application.plan_service import PhaseTools, PlanService
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession, SessionModels
 from quorum.application.session.rewind import Rewind
 from quorum.application.session.server_questions import ServerQuestions
 from quorum.application.session.session_record import SessionRecord, mask_record
+from quorum.application.steering import PendingMessages
 from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
-from quorum.application.turn.attachments import Mentions
+from quorum.application.turn.attachments import Attachments, CallAttachments, Mentions
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
 from quorum.application.turn.switchable_session import (
@@ -30,23 +37,32 @@ from quorum.application.turn.switchable_session import (
 )
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms
+from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.review.ballot import list_unused_lenses
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.changes.folder_tools import build_draft_policy
-from quorum.infrastructure.changes.opening import build_final_review
+from quorum.infrastructure.attachment_files import AttachmentFiles
+from quorum.infrastructure.changes.folder_tools import LookingParts, build_draft_policy, choose_folder_tools
+from quorum.infrastructure.changes.opening import (
+    build_code_review_policy,
+    build_final_review,
+    choose_plan_changes,
+    open_changes,
+)
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
-from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
-from quorum.infrastructure.config.session_choices import choose_consensus
+from quorum.infrastructure.config.loading import is_flag
+from quorum.infrastructure.config.model_choice import choose_consensus
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import build_user_commands
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 from quorum.infrastructure.instructions.instruction_files import TrustedInstructions, find_instruction_files
 from quorum.infrastructure.instructions.memory_files import MemoryFiles
-from quorum.infrastructure.instructions.trusted_offers import TrustedCommands
+from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
+from quorum.infrastructure.instructions.trusted_offers import OfferTerms, TrustedCommands
 from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models.opening import (
@@ -59,13 +75,131 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
 from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
-from quorum.infrastructure.tools.builtin.parts import Workers
+from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
-from quorum.infrastructure.tools.registration import build_tool_offer, decide_server_tools
+from quorum.infrastructure.tools.registration import build_tool_offer, choose_tools, decide_server_tools
 
 if TYPE_CHECKING:
-    from quorum.application.agents.external_turns import ExternalTurns
     from quorum.application.staging.staged_turns import StagedTurns
+    from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+
+
+class CallParts:
+    """The tools are there before those who carry some of them out: these are asked for when a call runs."""
+
+    def __init__(
+        self,
+        reviews: ReviewParts,
+        *,
+        measure_document_room: Callable[[], int],
+        get_workers: Callable[[], Workers],
+    ) -> None:
+        self._reviews: Final = reviews
+        given, core, shared, terms = reviews.given, reviews.core, reviews.shared, reviews.terms
+        settings, environ, record, root = given.settings, given.environ, given.record, given.root
+        limits = settings.tools.output.limits
+        self.outputs: Final = Outputs(store=shared.store, limits=limits, kept=core.events.state.blobs)
+        self.looking: Final = LookingParts(
+            voting=reviews.voting, limits=limits, mask=given.mask, hooks=shared.registrations
+        )
+        self.pending_messages: Final = PendingMessages()
+        self.attachments: Final = Attachments(
+            AttachmentFiles(shared.workspace.cwd, shared.paths, environ),
+            record.contents,
+            hide=core.events.hide,
+            past=[entry.event for entry in record.records if entry.event is not None],
+        )
+        self.call_attachments: Final = CallAttachments(
+            self.attachments, self.pending_messages, room=measure_document_room
+        )
+        self.jobs: Final = BackgroundJobs(
+            events=core.events,
+            outputs=self.outputs,
+            pending_messages=self.pending_messages,
+            most=settings.tools.run_command.max_jobs,
+        )
+        self.code_review_policy: Final = build_code_review_policy(settings)
+        self.plan_changes: Final = choose_plan_changes(settings, record.form, lambda: self.changes)
+        self.plans: Final = PlanService(
+            events=core.events,
+            kind=record.form,
+            scope=settings.agent.phase_scope,
+            is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
+            changes=self.plan_changes,
+        )
+        secs = settings.agent.check_timeout_secs
+        self.goals: Final = GoalService(
+            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
+        )
+        self.offers: Final = OfferTerms(root, environ, given.trust, shared.approver, given.loaded.is_safe)
+        self.skills: Final = SkillCatalog(self.offers)
+        self.agents: Final = AgentCatalog(self.offers)
+
+        # The tools
+        self.seen: Final = SeenFiles(core.conversation)
+        self.tool_parts: Final = ToolParts(
+            settings=settings,
+            environ=environ,
+            root=root,
+            workspace=shared.workspace,
+            paths=shared.paths,
+            gate=shared.gate,
+            sandbox=shared.sandbox,
+            secret_names=shared.secret_names,
+            seen=self.seen,
+            attachments=self.call_attachments,
+            jobs=self.jobs,
+            plans=self.plans,
+            goals=self.goals,
+            outputs=self.outputs,
+            load_skill=self.skills.load if self.skills.has_any else None,
+            language_servers=shared.language_servers,
+            is_owned=terms.owner is not None,
+            asker=terms.asker,
+            get_workers=get_workers,
+            get_tool_set=lambda: self.tool_set,
+        )
+        self.choice: Final = choose_tools(
+            self.tool_parts, form=record.form, loaded=given.loaded, wanted=terms.wanted_tools
+        )
+        self.tools: Final = self.choice.tools
+        self.schema: Final = JsonSchema()
+        self.tool_set: Final = ToolSet(self.tools, self.schema)
+
+        # The runtime
+        self.hooks: Final = HookChain(registrations=shared.registrations, events=core.events)
+        self.planner: Final = PLANNERS[settings.tools.planner]
+        self.runtime: Final = ToolRuntime(
+            hooks=self.hooks,
+            outputs=self.outputs,
+            tools=self.tool_set,
+            schema=self.schema,
+            review=reviews.review,
+            events=core.events,
+            planner=self.planner,
+            cwd=str(root),
+            keeper=shared.keeper,
+            secrets=shared.secrets,
+            edits=shared.diagnostics,
+            asker=terms.asker,
+            one_session=terms.one_session,
+        )
+
+    @cached_property
+    def changes(self) -> RepositoryChanges:
+        """The changes that can be reviewed, made where one is."""
+        given, shared = self._reviews.given, self._reviews.shared
+        return open_changes(
+            given.root,
+            given.environ,
+            make_tools=choose_folder_tools(given.settings, self.looking),
+            participants=given.asked.participants,
+            policy=self.code_review_policy,
+            mask=given.mask,
+            paths=shared.paths,
+        )
 
 
 class ModelParts:
@@ -98,9 +232,7 @@ class ModelParts:
         forms = PanelForms(
             panel=self.panel,
             system_prompt=self.system_prompt,
-            participants=given.asked.participants,
-            debaters=given.asked.debaters,
-            moderator=given.asked.moderator,
+            asked=given.asked,
             debate_policy=conversion.build_debate_policy(settings),
             draft_policy=build_draft_policy(
                 settings, calls.looking, shared.workspace, shared.paths, shared.rules.book
@@ -117,8 +249,7 @@ class ModelParts:
             choice=self.consensus,
             read_source=lambda: given.read_change.attach(calls.changes),
         )
-        has_one_model = kind in {SessionKind.AGENT, SessionKind.ASK}
-        self._fallbacks: Final = settings.models.decision_fallback if has_one_model else ()
+        self._fallbacks: Final = settings.models.decision_fallback if kind.has_one_model else ()
         self.opening: Final = open_first(self.open_exchange, given.asked.models)
         self.session: Final = SwitchableSession(
             self.opening.exchange,
@@ -140,7 +271,6 @@ class ModelParts:
         before the first request."""
         given, reviews = self._reviews.given, self._reviews
         settings, form, reviewers = given.settings, given.record.form, given.settings.models.review
-        asks_several = form not in {SessionKind.AGENT, SessionKind.ASK, SessionKind.EXTERNAL}
         return mask_record(
             given.record,
             given.mask,
@@ -151,7 +281,7 @@ class ModelParts:
                 *list_unused_lenses(settings.quorum.lenses, reviewers, given.asked.participants),
                 *self.efforts.describe_ignored(self.opening.exchange.model),
                 *check_participants(
-                    reviews.metered.open_exchange, given.asked.participants if asks_several else ()
+                    reviews.metered.open_exchange, given.asked.participants if form.asks_several else ()
                 ),
                 *self._calls.choice.notices,
                 *reviews.quorum_policy.calibration.notices,
@@ -168,7 +298,7 @@ class ConversationParts:
     def __init__(self, reviews: ReviewParts, calls: CallParts, models: ModelParts) -> None:
         given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
-        folders, review, is_safe = shared.workspace.folders, reviews.review, given.loaded.is_safe
+        folders, review = shared.workspace.folders, reviews.review
         self.gauge: Final = ContextGauge(
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
@@ -246,7 +376,7 @@ class ConversationParts:
             limits=conversion.build_agent_limits(settings),
             attachments=calls.attachments,
         )
-        found = find_instruction_files(root, environ, settings, folders, is_off=is_safe)
+        found = find_instruction_files(root, environ, settings, folders, is_off=given.loaded.is_safe)
         self.instructions: Final = ProjectInstructions(
             models.system_prompt,
             finder=TrustedInstructions(
@@ -272,11 +402,8 @@ class ConversationParts:
         self.memory: Final = Memory(
             MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
         )
-        commands = TrustedCommands(
-            root, environ, decisions=given.trust, approver=shared.approver, is_off=is_safe
-        )
         self.custom_commands: Final = PromptCommands(
-            CustomCommands(commands, reserved=given.reserved_commands),
+            CustomCommands(TrustedCommands(calls.offers), reserved=given.reserved_commands),
             self.tool_servers,
             InitCommand(kind=kind, review=review),
         )
@@ -308,7 +435,7 @@ class AgentParts:
             ),
             plan_tasks=PlanTaskRunner(calls.plans, self.subagents, calls.tool_set),
         )
-        turns = _build_external_turns(reviews, conversation.turn_parts)
+        turns = given.build_external(conversation.turn_parts) if given.build_external is not None else None
         staged = _open_staged_turns(reviews, calls, conversation.tool_servers)
         self.run: Final[RunAgent] = turns or RunAgent(
             conversation.turn_parts,
@@ -358,7 +485,6 @@ class AgentParts:
                 given.environ,
                 events=events,
                 outputs=calls.outputs,
-                limits=conversion.build_command_limits(settings),
                 pending_messages=calls.pending_messages,
                 hold=staged.hold if staged is not None else None,
             ),
@@ -401,11 +527,3 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
     own = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
     more = calls.jobs.stop_with_turn, shared.language_servers, calls.pending_messages, servers.suspended
     return open_staged_turns(layer, *own, *more, shared.sandbox.forget_files, shared.keeper, terms.one_session)
-
-
-def _build_external_turns(reviews: ReviewParts, turn_parts: TurnParts) -> ExternalTurns | None:
-    if (build := reviews.given.build_external) is None:
-        return None
-    from quorum.application.agents.external_turns import ExternalTurns
-
-    return ExternalTurns(build(), turn_parts, before=reviews.given.record.connected)

@@ -43,7 +43,7 @@ from quorum.infrastructure.permissions.signing import build_approver, build_sign
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_paths import find_session_paths
+from quorum.infrastructure.storage import find_session_paths
 from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper, open_keeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
 

@@ -16,8 +16,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.session_inputs import SessionInputs
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
-    from quorum.infrastructure.composition.agent import AgentParts, ConversationParts, ModelParts
-    from quorum.infrastructure.composition.calls import CallParts
+    from quorum.infrastructure.composition.agent import AgentParts, CallParts, ConversationParts, ModelParts
 
 
 class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
@@ -67,7 +66,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def calls(self) -> CallParts:
-        from quorum.infrastructure.composition.calls import CallParts
+        from quorum.infrastructure.composition.agent import CallParts
 
         return CallParts(
             self.reviews,

@@ -1,9 +1,10 @@
-"""What the schema says of a setting besides its type: an explanation, and how far a project is trusted."""
+"""What the schema says of a setting besides its type: what fits, what it means, what a project may do to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -58,3 +59,13 @@ class About(Struct, frozen=True, kw_only=True):
     names: str = BARE_NAME
     names_expected: str = "letters, digits, - and _ only"
     names_example: str = "NAME"
+
+
+def is_web_address(text: str) -> bool:
+    """Whether it is an http or https address with a host, in printable ASCII; an empty text also counts."""
+    try:
+        parts = urlsplit(text)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return not text or (named and text.isascii() and text.isprintable() and " " not in text)

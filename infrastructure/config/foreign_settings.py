@@ -20,7 +20,7 @@ from quorum.domain.importing.foreign_rules import (
     translate_kimi_rule,
     translate_other_rule,
 )
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign_file import (

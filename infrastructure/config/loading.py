@@ -15,7 +15,18 @@ from msgspec import Struct, field
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from quorum.infrastructure.config.keys import Table, load_schema_tree
+from quorum.infrastructure.config.keys import (
+    MOST_PROBLEMS,
+    Assignment,
+    Checked,
+    PlaceOf,
+    Table,
+    check_source,
+    find_missing_keys,
+    find_table_problem,
+    load_schema_tree,
+    nest_value,
+)
 from quorum.infrastructure.config.model_tables import explain_unreachable_rule
 from quorum.infrastructure.config.paths import (
     ConfigLocations,
@@ -39,16 +50,6 @@ from quorum.infrastructure.config.project_trust import (
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import TomlFile
 from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
-from quorum.infrastructure.config.validation import (
-    MOST_PROBLEMS,
-    Assignment,
-    Checked,
-    PlaceOf,
-    check_source,
-    find_missing_keys,
-    find_table_problem,
-    nest_value,
-)
 
 _PREFIX = "QUORUM_"
 _SEPARATOR = "__"

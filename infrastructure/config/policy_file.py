@@ -20,11 +20,20 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import QuorumRule
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.people import PeoplePolicy, Person, SigningRule
+from quorum.domain.review.people import PeoplePolicy, Person, SigningRule, find_fingerprint
 from quorum.domain.review.permission_rules import Answer, BadRule, Rule
-from quorum.domain.review.public_keys import find_fingerprint
 from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
-from quorum.infrastructure.config.keys import ANY_NAME, Key, find_key, find_node
+from quorum.infrastructure.config.keys import (
+    ANY_NAME,
+    MOST_PROBLEMS,
+    Assignment,
+    Checked,
+    Key,
+    check_source,
+    find_key,
+    find_missing_keys,
+    find_node,
+)
 from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
@@ -51,13 +60,6 @@ from quorum.infrastructure.config.toml_text import (
     format_literal,
     hide_credentials,
     shorten_text,
-)
-from quorum.infrastructure.config.validation import (
-    MOST_PROBLEMS,
-    Assignment,
-    Checked,
-    check_source,
-    find_missing_keys,
 )
 
 _T = TypeVar("_T")

@@ -11,11 +11,11 @@ from quorum.domain.review.ballot import guess_family
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.people import PeoplePolicy
 from quorum.domain.text.paths import is_below_any
+from quorum.infrastructure.config.keys import Assignment
 from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.program_tables import GuardName
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
-from quorum.infrastructure.config.validation import Assignment
 from quorum.infrastructure.provider_types import CloudClient, ProviderType
 
 MODES: KeyPath = ("review", "modes")

@@ -12,8 +12,8 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.about import ProjectRule
-from quorum.infrastructure.config.keys import Key, find_key, find_node
+from quorum.infrastructure.config.about import ProjectRule, is_web_address
+from quorum.infrastructure.config.keys import Assignment, Key, PlaceOf, find_key, find_node
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import (
     KeyPath,
@@ -23,8 +23,6 @@ from quorum.infrastructure.config.toml_text import (
     hide_credentials,
     shorten_text,
 )
-from quorum.infrastructure.config.validation import Assignment, PlaceOf
-from quorum.infrastructure.config.web_address import is_web_address
 
 _LONGEST_VALUE = 4000
 _HIDDEN = '"********"'

@@ -13,11 +13,11 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.panel.debate_record import Intensity
 from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.worktree import explain_unfit_link
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.model_tables import (
     MODEL_NAME,
     PRICES,
@@ -51,7 +51,6 @@ from quorum.infrastructure.config.session_tables import (
     find_push_problem,
 )
 from quorum.infrastructure.config.tools_table import ToolsTable
-from quorum.infrastructure.config.web_address import is_web_address
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
 
 LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]

@@ -11,10 +11,11 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.calls.tool import ParameterType, RiskLevel
 from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_entry
-from quorum.domain.text.output import COMMAND_LIMITS
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
+from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.command_template import (
     DEFAULT_TIMEOUT_SECS,
     CommandTemplate,
@@ -22,7 +23,6 @@ from quorum.infrastructure.config.command_template import (
     CustomParameter,
     CustomToolDeclaration,
 )
-from quorum.infrastructure.config.web_address import is_web_address
 
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 
@@ -229,6 +229,11 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = field(default_factory=dict)
 
+    @property
+    def limits(self) -> OutputLimits:
+        """How much the model gets of what a command prints."""
+        return replace(COMMAND_LIMITS, inline_bytes=self.inline_bytes, summary_bytes=self.summary_bytes)
+
 
 class TaskTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bounds of subagents. What they spend counts against the caps of [agent]."""
@@ -277,6 +282,16 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         int, Meta(ge=0, le=1000), About(description="Lines from the beginning in a summary.")
     ] = 5
     tail_lines: Annotated[int, Meta(ge=0, le=1000), About(description="Lines from the end in a summary.")] = 3
+
+    @property
+    def limits(self) -> OutputLimits:
+        """When an output is kept aside, and how long its summary may be."""
+        return OutputLimits(
+            inline_bytes=self.inline_bytes,
+            summary_bytes=self.summary_bytes,
+            head_lines=self.head_lines,
+            tail_lines=self.tail_lines,
+        )
 
 
 TOOL_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"

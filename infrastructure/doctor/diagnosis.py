@@ -12,7 +12,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from quorum.application.program_lookup import explain_missing, find_program
+from quorum.domain.conversation.cost import Price
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ConfigError, ProviderError
 from quorum.domain.review.path_policy import PathPolicy
@@ -48,7 +49,7 @@ from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.language_servers.opening import open_language_servers
 from quorum.infrastructure.managed_policy import open_registry
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.prices.model_figures import is_paid_by_plan
+from quorum.infrastructure.prices.model_figures import build_price_table, build_window_lookup, is_paid_by_plan
 from quorum.infrastructure.provider_types import (
     ProviderProgram,
     find_public_service,
@@ -343,8 +344,8 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
     """The agents that were probed: whether they ask the gate, and are still those that were probed."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from quorum.infrastructure.gate.agent_probe import read_results, read_version_alone
     from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
-    from quorum.infrastructure.gate.probe_record import read_results, read_version_alone
 
     found: list[Finding] = []
     try:
@@ -560,3 +561,55 @@ async def check_language_servers(settings: Settings, environ: Mapping[str, str])
         return list(await asyncio.gather(*map(check, opened.find_servers(None))))
     finally:
         await opened.aclose()
+
+
+class ListedModel(Struct, frozen=True, kw_only=True):
+    """A model by its full name. `window` is in tokens; it and `price` are None where they are not known.
+    `roles` are those that it has by the settings; `is_by_plan`: a plan pays for it."""
+
+    name: str
+    window: int | None
+    price: Price | None
+    roles: tuple[str, ...] = ()
+    is_by_plan: bool = False
+
+
+async def list_usable_models(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey, *, only: Sequence[str] = ()
+) -> tuple[list[ListedModel], Mapping[str, ProviderError]]:
+    """What the providers list, and why others could not be asked. Without `only` those are asked that have all
+    that they need. Raises ConfigError."""
+    settings = loaded.settings
+    readiness = [] if only else await check_readiness(loaded, environ, stored_key)
+    names = only or [each.provider for each in readiness if each.ready]
+    gateway = open_registry(loaded, environ, stored_key)
+    try:
+        answers = await asyncio.gather(*(gateway.list_models(name) for name in names), return_exceptions=True)
+    finally:
+        await gateway.aclose()
+    prices = build_price_table(settings.providers, settings.prices, environ)
+    find_window = build_window_lookup(settings.providers, settings.context_budget.models)
+    roles = choose_roles(loaded, environ, stored_key)
+    used: dict[str, list[str]] = {}
+    for role in ROLES:
+        for choice in roles.get_choices(role):
+            used.setdefault(choice.model, []).append(role)
+    listed: list[ListedModel] = []
+    failed: dict[str, ProviderError] = {}
+    for name, answer in zip(names, answers, strict=True):
+        if isinstance(answer, ProviderError):
+            failed[name] = answer
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            listed += (
+                ListedModel(
+                    name=model,
+                    window=find_window(model),
+                    price=prices.find_price(model),
+                    roles=tuple(used.get(model, ())),
+                    is_by_plan=prices.is_by_plan(model),
+                )
+                for model in answer
+            )
+    return listed, failed

@@ -35,9 +35,7 @@ from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, bui
 from quorum.infrastructure.gate.undecided import answer_undecided
 from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
-from quorum.infrastructure.settings_conversion import build_output_limits
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05
@@ -149,7 +147,7 @@ class CallerParts:
         self.review: Final = self.parts.reviews.review
         self._outputs: Final = Outputs(
             store=self.shared.store,
-            limits=build_output_limits(self._settings),
+            limits=self._settings.tools.output.limits,
             kept=self.events.state.blobs,
         )
         self._hooks: Final = HookChain(

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -28,8 +29,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.domain.review.permission_rules import Answer
 from quorum.infrastructure.config.foreign_file import ForeignFile, read_json_file, read_table
@@ -41,11 +43,13 @@ from quorum.infrastructure.execution.shell.git_index import read_index
 from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS, find_matcher_problem
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CLAUDE, CLAUDE_READ, list_tables, name_settings
-from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_instructions
-from quorum.infrastructure.importing.session_files import (
+from quorum.infrastructure.importing.places import (
+    Collector,
+    ImportPlaces,
     ReadSession,
     SessionSource,
     decode_line,
+    find_instructions,
     join_texts,
     list_files,
     parse_time,

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -22,8 +23,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.foreign_file import ForeignFile, read_table, read_toml_file
 from quorum.infrastructure.config.foreign_settings import (
@@ -36,11 +38,14 @@ from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_t
 from quorum.infrastructure.importing.claude import name_memories
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings
-from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
-from quorum.infrastructure.importing.session_files import (
+from quorum.infrastructure.importing.places import (
+    Collector,
+    ImportPlaces,
     ReadSession,
     SessionSource,
     decode_line,
+    find_files,
+    find_instructions,
     join_texts,
     list_files,
     parse_time,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from quorum.domain.importing.foreign_rules import TranslatedRule, list_server_tools, name_server
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
+from quorum.infrastructure.config.about import is_web_address
 from quorum.infrastructure.config.program_tables import SERVER_NAME
 from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
-from quorum.infrastructure.config.web_address import is_web_address
 
 _NAME = re.compile(SERVER_NAME)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.infrastructure.config.foreign_file import ForeignFile
 from quorum.infrastructure.config.toml_text import escape_unprintable, format_literal, shorten_text
 

@@ -17,6 +17,7 @@ import msgspec
 
 from quorum.domain.importing.foreign_rules import RulePlaces
 from quorum.domain.importing.foreign_session import (
+    AgentSetup,
     ForeignAnswer,
     ForeignCall,
     ForeignItem,
@@ -24,8 +25,9 @@ from quorum.domain.importing.foreign_session import (
     ForeignResult,
     ForeignSession,
     ForeignSummary,
+    TakeoverItem,
+    TakeoverKind,
 )
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign_file import (
     ForeignFile,
@@ -58,8 +60,14 @@ from quorum.infrastructure.importing.named_settings import (
     list_tables,
     name_settings,
 )
-from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
-from quorum.infrastructure.importing.session_files import ReadSession, SessionSource
+from quorum.infrastructure.importing.places import (
+    Collector,
+    ImportPlaces,
+    ReadSession,
+    SessionSource,
+    find_files,
+    find_instructions,
+)
 
 _NO_COMMAND = "not taken over: quorum reads commands in Markdown alone; write it anew: docs/custom-commands.md"
 

@@ -32,11 +32,9 @@ from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.importing import claude as claude_sessions
 from quorum.infrastructure.importing import codex as codex_sessions
 from quorum.infrastructure.importing import other_agents
-from quorum.infrastructure.importing.places import ImportPlaces
-from quorum.infrastructure.importing.session_files import ReadSource, SessionSource
+from quorum.infrastructure.importing.places import ImportPlaces, ReadSource, SessionSource
 from quorum.infrastructure.secrets.known import SessionSecrets
-from quorum.infrastructure.session_paths import build_path_policy
-from quorum.infrastructure.storage import open_storage, open_whole_writer
+from quorum.infrastructure.storage import build_path_policy, open_storage, open_whole_writer
 
 _FEW_BYTES = 20_000_000  # for less, further processes take longer to start than they save
 _MOST_FLAWS = 3

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem
+from quorum.domain.importing.foreign_session import AgentSetup, TakeoverItem
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.review.permission_rules import Answer, Rule, SavedRule

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quorum.application.ports.people import Approver
 from quorum.domain.calls.tool_traits import translate_tool_name
 from quorum.domain.errors import ToolError
 from quorum.domain.instructions.instruction import InstructionScope
@@ -28,8 +27,12 @@ from quorum.infrastructure.instructions.markdown_files import (
     parse_text,
     read_bytes,
 )
-from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from quorum.infrastructure.trust_decisions import TrustDecisions
+from quorum.infrastructure.instructions.trusted_offers import (
+    SUMMARY_LENGTH,
+    OfferKind,
+    OfferTerms,
+    TrustedOffers,
+)
 
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""
@@ -152,19 +155,9 @@ class AgentCatalog:
     """Implements `OfferCatalog`. What can be named is what was trusted when the present turn began, with
     the content that it had then."""
 
-    def __init__(
-        self,
-        cwd: Path,
-        environ: Mapping[str, str],
-        *,
-        decisions: TrustDecisions,
-        approver: Approver,
-        is_off: bool = False,
-    ) -> None:
-        files = AgentFiles(cwd, environ, is_off=is_off)
-        self._offers = TrustedOffers(
-            AGENTS, files.find, project=files.project, decisions=decisions, approver=approver, cwd=cwd
-        )
+    def __init__(self, terms: OfferTerms) -> None:
+        files = AgentFiles(terms.cwd, terms.environ, is_off=terms.is_off)
+        self._offers = TrustedOffers(AGENTS, files.find, files.project, terms)
 
     async def refresh(self) -> tuple[tuple[AgentDefinition, ...], tuple[str, ...]]:
         """Those that are trusted now, one of each name, once the person was asked about the others; and

@@ -14,6 +14,7 @@ from pathlib import Path
 from quorum.application.ports.people import Approver
 from quorum.domain.events.event import InstructionsLoaded
 from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from quorum.domain.instructions.offer_list import select_by_name
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.trust import TrustContent
@@ -26,7 +27,10 @@ from quorum.infrastructure.config.paths import (
     resolve_trusted_place,
 )
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.agent_catalog import AGENTS, AgentFiles
 from quorum.infrastructure.instructions.markdown_files import decode_text, read_bytes
+from quorum.infrastructure.instructions.skill_catalog import SKILLS, SkillFolders
+from quorum.infrastructure.instructions.trusted_offers import CommandFiles, list_wanted_commands
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.trust_decisions import TrustDecisions
 
@@ -299,3 +303,18 @@ def _quote_folder(file: str) -> str:
 
 def _place(file: InstructionFile) -> str:
     return str(resolve_trusted_place(Path(file.file)))
+
+
+def list_wanted_contents(
+    root: Path, environ: Mapping[str, str], settings: Settings
+) -> dict[Path, TrustContent]:
+    """The instruction files, slash commands, skills and agents that hold in a folder: for each its place, and
+    what it holds. Blocks."""
+    skills = SkillFolders(root, environ).find()
+    agents = AgentFiles(root, environ).find()
+    return {
+        **list_wanted(find_instruction_files(root, environ, settings).read_at_start()),
+        **list_wanted_commands(CommandFiles(root, environ).find()),
+        **SKILLS.list_wanted(select_by_name([skill for skill in skills if not skill.problem])),
+        **AGENTS.list_wanted(select_by_name([agent for agent in agents if not agent.problem])),
+    }

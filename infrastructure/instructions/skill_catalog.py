@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quorum.application.ports.people import Approver
 from quorum.domain.errors import ToolError
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.instructions.offer_list import Skill, SkillFile, is_offer_name, shorten
@@ -24,8 +23,12 @@ from quorum.infrastructure.instructions.markdown_files import (
     parse_frontmatter,
     read_bytes,
 )
-from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from quorum.infrastructure.trust_decisions import TrustDecisions
+from quorum.infrastructure.instructions.trusted_offers import (
+    SUMMARY_LENGTH,
+    OfferKind,
+    OfferTerms,
+    TrustedOffers,
+)
 
 FOLDERS = (".claude/skills", ".agents/skills")
 """Where a project and a person keep skills; of two of one name, that of the later folder counts."""
@@ -219,24 +222,9 @@ _LARGEST_FILE = 100_000  # characters of one file of a skill that the model read
 class SkillCatalog:
     """Implements `OfferCatalog`. What the model may load is what was trusted when the present turn began."""
 
-    def __init__(
-        self,
-        cwd: Path,
-        environ: Mapping[str, str],
-        *,
-        decisions: TrustDecisions,
-        approver: Approver,
-        is_off: bool = False,
-    ) -> None:
-        self._folders = SkillFolders(cwd, environ, is_off=is_off)
-        self._offers = TrustedOffers(
-            SKILLS,
-            self._folders.find,
-            project=self._folders.project,
-            decisions=decisions,
-            approver=approver,
-            cwd=cwd,
-        )
+    def __init__(self, terms: OfferTerms) -> None:
+        self._folders = SkillFolders(terms.cwd, terms.environ, is_off=terms.is_off)
+        self._offers = TrustedOffers(SKILLS, self._folders.find, self._folders.project, terms)
 
     @property
     def has_any(self) -> bool:

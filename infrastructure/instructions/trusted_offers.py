@@ -147,19 +147,9 @@ def _join_lines(text: str) -> str:
 class TrustedCommands:
     """Implements `CommandFinder`. The person's own commands need no trust: only they themselves use them."""
 
-    def __init__(
-        self,
-        cwd: Path,
-        environ: Mapping[str, str],
-        *,
-        decisions: TrustDecisions,
-        approver: Approver,
-        is_off: bool = False,
-    ) -> None:
-        self._files = CommandFiles(cwd, environ, is_off=is_off)
-        self._decisions = decisions
-        self._approver = approver
-        self._cwd = cwd
+    def __init__(self, terms: OfferTerms) -> None:
+        self._files = CommandFiles(terms.cwd, terms.environ, is_off=terms.is_off)
+        self._terms = terms
 
     async def find(self) -> tuple[CustomCommand, ...]:
         """Those that there are now."""
@@ -168,13 +158,13 @@ class TrustedCommands:
     async def trust(self, command: CustomCommand) -> tuple[str | None, tuple[str, ...]]:
         """Why this command may not be used, None where it may; and sentences about what could not be
         remembered."""
-        untrusted, problems = await self._decisions.settle(
-            list_wanted_commands([command]), self._files.project, self._approver
+        untrusted, problems = await self._terms.decisions.settle(
+            list_wanted_commands([command]), self._files.project, self._terms.approver
         )
         if not untrusted:
             return None, tuple(problems)
         state = "has changed since you trusted it" if untrusted[0].changed else "is not trusted"
-        folder = shlex.quote(make_printable(str(self._cwd), newlines=False))
+        folder = shlex.quote(make_printable(str(self._terms.cwd), newlines=False))
         return (
             f"{make_printable(command.file)} {state}; to look at it and trust it: "
             f"quorum -C {folder} config trust"
@@ -239,6 +229,16 @@ class OfferKind(Struct, Generic[_Offer], frozen=True):
         return {self.locate(each): self.describe(each) for each in offers if not each.problem}
 
 
+class OfferTerms(Struct, frozen=True, eq=False):
+    """For whom they are looked up, from which working directory; with `is_off`, a project brings none."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+    decisions: TrustDecisions
+    approver: Approver
+    is_off: bool = False
+
+
 class TrustedOffers(Generic[_Offer]):
     """Those of one kind in a session. `find` blocks; it gives all that there are now.
 
@@ -249,20 +249,15 @@ class TrustedOffers(Generic[_Offer]):
         self,
         kind: OfferKind[_Offer],
         find: Callable[[], Sequence[_Offer]],
-        *,
         project: Path,
-        decisions: TrustDecisions,
-        approver: Approver,
-        cwd: Path,
+        terms: OfferTerms,
     ) -> None:
         self._kind = kind
         self._find = find
         self._project = project
-        self._decisions = decisions
-        self._approver = approver
-        self._cwd = cwd
+        self._terms = terms
         self.trusted: tuple[_Offer, ...] = ()
-        decisions.sources.add(self)
+        terms.decisions.sources.add(self)
 
     @property
     def folder(self) -> Path:
@@ -286,8 +281,8 @@ class TrustedOffers(Generic[_Offer]):
         found = await asyncio.to_thread(self._find)
         notices = [f"the {self._kind.noun} in {each.problem}" for each in found if each.problem]
         usable = select_by_name([each for each in found if not each.problem])
-        untrusted, problems = await self._decisions.settle(
-            self._kind.list_wanted(usable), self._project, self._approver
+        untrusted, problems = await self._terms.decisions.settle(
+            self._kind.list_wanted(usable), self._project, self._terms.approver
         )
         notices += [*problems, *self._list_untrusted(untrusted)]
         self.trusted = self._without(usable, untrusted)
@@ -300,7 +295,7 @@ class TrustedOffers(Generic[_Offer]):
 
     def _survey(self) -> tuple[tuple[_Offer, bool], ...]:
         found = select_by_name(self._find())
-        untrusted = self._decisions.list_untrusted(self._kind.list_wanted(found))
+        untrusted = self._terms.decisions.list_untrusted(self._kind.list_wanted(found))
         trusted = {each.name for each in self._without(found, untrusted)}
         return tuple((each, not each.problem and each.name in trusted) for each in found)
 
@@ -309,7 +304,7 @@ class TrustedOffers(Generic[_Offer]):
         return tuple(each for each in offers if str(self._kind.locate(each)) not in places)
 
     def _list_untrusted(self, items: Sequence[TrustItem]) -> list[str]:
-        folder = shlex.quote(make_printable(str(self._cwd), newlines=False))
+        folder = shlex.quote(make_printable(str(self._terms.cwd), newlines=False))
         if len(items) > _MOST_SENTENCES:
             names = (Path(item.file).name.removesuffix(".md") for item in items)
             return [

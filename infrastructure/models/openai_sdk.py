@@ -213,15 +213,13 @@ class OpenAiClient:
         from openai import AsyncOpenAI
 
         endpoint = self._endpoint
-        try:
-            http_client = build_http_client(
-                self._endpoint.address,
-                timeout=endpoint.timeout,
-                certificates=certificates(),
-                first_request=self._first_request,
-            )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise self._failures.explain_bad_environment(error) from error
+        http_client = build_http_client(
+            endpoint.address,
+            timeout=endpoint.timeout,
+            certificates=certificates,
+            first_request=self._first_request,
+            failures=self._failures,
+        )
         common = _OpenAIClientOptions(
             timeout=endpoint.timeout,
             max_retries=0,

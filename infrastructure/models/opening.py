@@ -15,8 +15,8 @@ from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
-from quorum.application.ports.changes import ChangeSource
 from quorum.application.ports.models import LlmExchange, LlmGateway, LlmRequest, MessageShaper, OnStreamEvent
+from quorum.application.ports.workspace import ChangeSource
 from quorum.application.turn.switchable_session import OpenExchange
 from quorum.domain.code_review.change import CodeReviewPolicy
 from quorum.domain.conversation.response import LlmResponse
@@ -24,6 +24,7 @@ from quorum.domain.conversation.session_kind import SessionKind, name_external_m
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.panel.panel_answer import Strategy
+from quorum.infrastructure.config.model_choice import AskedModels
 
 if TYPE_CHECKING:  # what several models answer is loaded where they do
     from quorum.application.panel.code_review import CodeReview
@@ -61,9 +62,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
 
     panel: Panel
     system_prompt: SystemPrompt
-    participants: Sequence[str]
-    debaters: Sequence[str]
-    moderator: str
+    asked: AskedModels
     debate_policy: DebatePolicy
     draft_policy: DraftPolicy
     review_policy: CodeReviewPolicy
@@ -75,7 +74,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         return PromptPanels(
             answer={
                 Strategy.QUORUM: self.open_ensemble,
-                Strategy.DEBATE: lambda: self.open_debate(self.moderator, self.debaters),
+                Strategy.DEBATE: lambda: self.open_debate(self.asked.moderator, self.asked.debaters),
             },
             plan=self.open_plan_ensemble,
             draft=self.open_draft_ensemble,
@@ -110,7 +109,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
             case SessionKind.DISCUSS:
                 return self.open_discussion
             case SessionKind.DEBATE:
-                return lambda model: self.open_debate(model, self.participants)
+                return lambda model: self.open_debate(model, self.asked.participants)
             case SessionKind.REVIEW:
                 source = read_source()
                 return lambda model: self.open_code_review(model, source)
@@ -121,8 +120,8 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         return Ensemble(
             self.panel,
             system=self.system_prompt.with_role(ANSWERING_ROLE),
-            moderator=self.moderator,
-            models=self.participants,
+            moderator=self.asked.moderator,
+            models=self.asked.participants,
             events=self.events,
         )
 
@@ -132,8 +131,8 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         return PlanEnsemble(
             self.panel,
             system=self.system_prompt.with_role(PLANNING_ROLE),
-            moderator=self.moderator,
-            models=self.participants,
+            moderator=self.asked.moderator,
+            models=self.asked.participants,
             events=self.events,
             policy=self.draft_policy,
         )
@@ -144,8 +143,8 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         return DraftEnsemble(
             self.panel,
             system=self.system_prompt.with_role(DRAFTING_ROLE),
-            moderator=self.moderator,
-            models=self.participants,
+            moderator=self.asked.moderator,
+            models=self.asked.participants,
             events=self.events,
             policy=self.draft_policy,
             is_there=(self.root / INSTRUCTION_FILE).is_file,
@@ -158,7 +157,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
             self.panel,
             system=self.system_prompt.text,
             moderator=moderator,
-            models=self.participants,
+            models=self.asked.participants,
             events=self.events,
         )
 
@@ -181,7 +180,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         return CodeReview(
             self.panel,
             moderator=moderator,
-            models=self.participants,
+            models=self.asked.participants,
             events=self.events,
             source=source,
             policy=self.review_policy,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from quorum.application.review.unasked_sampling import UnaskedSampling
+from quorum.application.review.review import UnaskedSampling
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode

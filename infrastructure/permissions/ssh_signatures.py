@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from quorum.application.program_lookup import find_program
 from quorum.domain.errors import SigningRefused
-from quorum.domain.review.people import PeoplePolicy, Person
-from quorum.domain.review.public_keys import find_fingerprint
+from quorum.domain.review.people import PeoplePolicy, Person, find_fingerprint
 from quorum.domain.review.signing import NAMESPACE, ApprovalSignature, SigningTerms
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread

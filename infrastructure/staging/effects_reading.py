@@ -16,7 +16,7 @@ from quorum.domain.staging.layer_effects import LayerEffect, LayerEffectKind, La
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.files.diff import count_changed_lines
 from quorum.infrastructure.files.file_metadata import read_birth_time
-from quorum.infrastructure.files.ignored_folders import IgnoredFolders
+from quorum.infrastructure.files.searching import IgnoredFolders
 from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository
 from quorum.infrastructure.staging.lower_files import LowerFiles, is_unchanged
 from quorum.infrastructure.staging.renaming import open_root

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from quorum.application.calls.batch_state import OneSession
 from quorum.application.calls.effect_receipt import EffectReceipt
 from quorum.application.cancellation import wait_shielded
-from quorum.application.ports.diagnostics import EditWatcher
+from quorum.application.ports.workspace import EditWatcher
 from quorum.domain.errors import StagingError, ToolError
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.merging import ChangedMeanwhile

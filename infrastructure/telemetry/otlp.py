@@ -45,7 +45,7 @@ from quorum.domain.events.event import (
     event_from_json,
 )
 from quorum.domain.events.report import RunStatus
-from quorum.domain.fleet_metrics import FleetGauge
+from quorum.domain.fleet_session import FleetGauge
 from quorum.infrastructure.telemetry import names
 
 _log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter, i
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
-from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
+from quorum.domain.plan.plan import FAIL_TASK, RUN_TASK
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput

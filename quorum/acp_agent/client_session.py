@@ -50,7 +50,7 @@ from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStar
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.session import FolderOrigin
-from quorum.domain.goal.goal import parse_goal
+from quorum.domain.goal import parse_goal
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
@@ -60,8 +60,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 from quorum.infrastructure.secrets.key_ring import KeyRing
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load

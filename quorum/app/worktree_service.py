@@ -20,7 +20,7 @@ from quorum.domain.worktree import (
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_worktrees
 from quorum.infrastructure.git_worktrees import FolderLinks, GitWorktrees
-from quorum.infrastructure.session_paths import build_path_policy
+from quorum.infrastructure.storage import build_path_policy
 from quorum.infrastructure.trust_decisions import TrustDecisions
 
 _MOST_NAMED = 3

@@ -146,7 +146,7 @@ def _untrust(options: StartOptions, root: Path) -> int:
     from quorum.domain.text.printable import make_printable
     from quorum.infrastructure.config.paths import FILE_NAME, resolve_trusted_place
     from quorum.infrastructure.instructions.instruction_files import NAMES as INSTRUCTION_FILES
-    from quorum.infrastructure.instructions.project_contents import list_wanted_contents
+    from quorum.infrastructure.instructions.instruction_files import list_wanted_contents
     from quorum.infrastructure.trust_decisions import open_trust_file
 
     folders = [file.parent for file in _find_locations(options, root).project_search]
@@ -166,7 +166,7 @@ def _untrust(options: StartOptions, root: Path) -> int:
 def _explain_nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
     from quorum.domain.sessions.trust import Standing
     from quorum.domain.text.printable import make_printable
-    from quorum.infrastructure.instructions.project_contents import list_wanted_contents
+    from quorum.infrastructure.instructions.instruction_files import list_wanted_contents
 
     if list_wanted_contents(root, os.environ, loaded.settings):
         return "all that this project brings along is trusted as it is now"

@@ -203,7 +203,7 @@ def _print_status(options: StatusOptions, root: Path) -> int:
 
 
 def _print_metrics(options: StartOptions, root: Path) -> int:
-    from quorum.domain.fleet_metrics import render_prometheus
+    from quorum.domain.fleet_session import render_prometheus
     from quorum.fleet.metrics import read_fleet_gauges
 
     with _open_fleet(options, root) as (fleet, loaded):

@@ -14,7 +14,7 @@ from quorum.command_line.shared import PLACES
 
 if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject
-    from quorum.infrastructure.doctor.model_list import ListedModel
+    from quorum.infrastructure.doctor.diagnosis import ListedModel
 
 _EXAMPLE = ("quorum models", "all models that your keys can use")
 
@@ -32,7 +32,7 @@ def _print_models(options: ModelsOptions, root: Path) -> int:
     import asyncio
 
     from quorum.errors import UsageError, complain
-    from quorum.infrastructure.doctor.model_list import list_usable_models
+    from quorum.infrastructure.doctor.diagnosis import list_usable_models
     from quorum.infrastructure.secrets.key_ring import KeyRing
     from quorum.settings import load
 

@@ -15,7 +15,7 @@ from quorum.command_line.shared import PLACES, SESSION_HELP
 from quorum.command_line.values import parse_pull_request, parse_session_name
 
 if TYPE_CHECKING:
-    from quorum.application.export.pull_request_comment import SharedWork
+    from quorum.application.export.session_evidence import SharedWork
     from quorum.domain.sessions.session_summary import SessionSummary
     from quorum.infrastructure.changes.git_reader import BranchFiles
     from quorum.session_store import SessionStore
@@ -51,7 +51,7 @@ async def describe_change(wish: PullRequestOptions, store: SessionStore) -> int:
 
     Raises LedgerError for a session that does not hold, ToolError where git or gh fails, and UsageError.
     """
-    from quorum.application.export.pull_request_comment import render_comment, render_trailers
+    from quorum.application.export.session_evidence import render_comment, render_trailers
     from quorum.domain.errors import ToolError
     from quorum.errors import UsageError
 
@@ -68,8 +68,7 @@ async def describe_change(wish: PullRequestOptions, store: SessionStore) -> int:
 
 
 async def _gather_works(wish: PullRequestOptions, store: SessionStore) -> list[SharedWork]:
-    from quorum.application.export.pull_request_comment import SharedWork
-    from quorum.application.export.session_evidence import gather_evidence
+    from quorum.application.export.session_evidence import SharedWork, gather_evidence
     from quorum.domain.errors import LedgerError
     from quorum.domain.sessions.stored_session import anchor_session
     from quorum.errors import UsageError
@@ -114,7 +113,7 @@ async def _post(wish: PullRequestOptions, comment: str, root: Path) -> int:
     from quorum.cli.confirmation import confirm
     from quorum.domain.errors import ToolError
     from quorum.errors import complain
-    from quorum.infrastructure.pull_request_comments import find_pull_request, post_comment
+    from quorum.infrastructure.github_references import find_pull_request, post_comment
 
     try:
         found = await find_pull_request(root, os.environ, wish.number)

@@ -20,7 +20,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain, show_progress
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
-from quorum.infrastructure.permissions.rule_history import list_sessions_of, read_call_file, read_past_calls
+from quorum.infrastructure.permissions.in_force import list_sessions_of, read_call_file, read_past_calls
 from quorum.infrastructure.storage import open_storage
 
 if TYPE_CHECKING:

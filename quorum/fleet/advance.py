@@ -16,7 +16,7 @@ from quorum.domain.errors import GoalRefused, HostFailed, LedgerError
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fleet_session import FleetSession
-from quorum.domain.goal.goal import TypedGoal
+from quorum.domain.goal import TypedGoal
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain

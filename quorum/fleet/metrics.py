@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.fleet_metrics import FleetGauge, measure_fleet
+from quorum.domain.fleet_session import FleetGauge, measure_fleet
 from quorum.errors import complain
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.extras import find_own_version, is_installed, render_install_command

@@ -23,7 +23,7 @@ from quorum.domain.fleet_session import (
     FleetState,
     LiveWorker,
 )
-from quorum.domain.goal.goal import read_commands
+from quorum.domain.goal import read_commands
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject, JsonValue

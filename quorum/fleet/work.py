@@ -258,11 +258,11 @@ OF_SESSIONS = (
     "quorum.infrastructure.store.postgres.database",
     "quorum.domain.review.hazards.inspection",
     # what is loaded at its first use
-    "quorum.infrastructure.session_opening",
+    "quorum.infrastructure.session_inputs",
     "quorum.infrastructure.tools.registration",
     "quorum.infrastructure.address_guard",
     "quorum.infrastructure.composition.agent",
-    "quorum.infrastructure.composition.calls",
+    "quorum.infrastructure.composition.agent",
     "quorum.infrastructure.execution.network.host_proxy",
     "quorum.infrastructure.execution.shell.named_paths",
     "quorum.infrastructure.mcp.servers",
@@ -310,7 +310,7 @@ def prepare_sessions() -> None:
     from quorum.infrastructure.config.schema import Settings
     from quorum.infrastructure.models.shared.network_loading import load_certificates
     from quorum.infrastructure.prices.model_figures import load_published_prices
-    from quorum.infrastructure.session_paths import build_path_policy
+    from quorum.infrastructure.storage import build_path_policy
     from quorum.infrastructure.tools.registration import find_plugins
 
     platform.processor()  # an SDK asks for it, and it is a program

@@ -61,7 +61,7 @@ async def _answer(
     from quorum.domain.events.masking import SecretMask
     from quorum.domain.sessions.session_summary import NewSession
     from quorum.infrastructure.agents.session import AgentSessionParts
-    from quorum.infrastructure.session_opening import open_session
+    from quorum.infrastructure.session_inputs import open_session
 
     external = find_external_agent(options.agent, loaded, root)
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import PromptOptions
 from quorum.domain.errors import GoalRefused
-from quorum.domain.goal.goal import TypedGoal, read_commands
+from quorum.domain.goal import TypedGoal, read_commands
 from quorum.errors import UsageError
 
 _NO_GOAL = "give a PROMPT: the session has no goal that is open"

@@ -14,7 +14,7 @@ from quorum.domain.events.event import (
     OutdatedTestsClaimed,
     TurnStarted,
 )
-from quorum.domain.goal.goal import Goal
+from quorum.domain.goal import Goal
 from quorum.domain.sessions.replayed_goal import ReplayedGoal
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.struct_json import struct_to_json

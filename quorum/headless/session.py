@@ -188,8 +188,7 @@ async def compose_session(
     from quorum.application.session_folders import list_option_folders
     from quorum.infrastructure.bootstrap import build_session
     from quorum.infrastructure.changes.read_change import ReadChange
-    from quorum.infrastructure.session_inputs import SessionInputs
-    from quorum.infrastructure.session_opening import open_session
+    from quorum.infrastructure.session_inputs import SessionInputs, open_session
     from quorum.tui.keys.slash_commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)

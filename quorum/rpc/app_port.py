@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import QuorumError
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.panes import describe_execution, describe_pane, find_tab, name_of_screen
-from quorum.rpc.power import find_risk
+from quorum.rpc.power import Hand, find_risk
 from quorum.rpc.questions import open_question
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.slash_commands import NotACommand, find_action, find_prompt, is_command

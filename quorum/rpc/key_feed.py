@@ -13,10 +13,9 @@ from textual import events
 from textual.keys import Keys, _character_to_key
 from textual.message_pump import MessagePump
 
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
-from quorum.rpc.power import find_power, find_risk
-from quorum.tui.agent.user_commands import MEMORY_MARK
+from quorum.rpc.power import Hand, find_power, find_risk
+from quorum.tui.agent.turns import MEMORY_MARK
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from textual import events
 
 from quorum.gate.plain_arguments import DIALECTS
 from quorum.rpc.app_port import AppPort
-from quorum.rpc.approval import TOKEN, Hand, RemoteApproval
 from quorum.rpc.json_rpc import Code, JsonParams, RpcError, build_invalid_params, handle_request, make_refusal
 from quorum.rpc.key_feed import KeyFeed, read_keys
 from quorum.rpc.panes import Camera, find_tab, read_pane
-from quorum.rpc.power import find_power
+from quorum.rpc.power import TOKEN, Hand, RemoteApproval, find_power
 from quorum.rpc.questions import note_seen, respond
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from quorum.tui.app.app import QuorumApp

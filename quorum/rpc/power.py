@@ -1,13 +1,16 @@
-"""Which actions of the app loosen reviews, and so take approval, and which never come over the socket.
+"""What a client of the remote control may do: everything but approving, and with the token that too.
 
-An action that is neither named here nor free by its slash command takes approval: it has to be thought about
-first.
+Actions of the app that loosen reviews take approval, and some never come over the socket. An action that is
+neither named here nor free by its slash command takes approval: it has to be thought about first.
 """
 
 from __future__ import annotations
 
 import ast
+import hmac
+import json
 import re
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from textual.binding import Binding
@@ -15,8 +18,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
 from quorum.domain.review.mode import Mode
-from quorum.rpc.json_rpc import make_refusal
-from quorum.tui.agent.user_commands import parse_memory
+from quorum.rpc.json_rpc import JsonParams, build_invalid_params, make_refusal
+from quorum.tui.agent.turns import parse_memory
 from quorum.tui.keys.slash_commands import COMMANDS, PLAN_WORDS, NotACommand, find_action, is_command
 
 Power: TypeAlias = Literal["free", "approval", "never"]
@@ -105,3 +108,48 @@ def find_risk(text: str, *, typed: bool = False) -> str:
     if power == "never":
         raise make_refusal("it would hand the terminal to another program", "suppressed")
     return text.partition(" ")[0] if power == "approval" else ""
+
+
+TOKEN = "token"
+"""The parameter that carries the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Who asks. `may_approve`: they have shown the token; `lacks` says, where not, what it would take."""
+
+    may_approve: bool
+    lacks: str = ""
+
+    def demand(self, what: str) -> None:
+        """Refuse, unless they may approve. `what` is what was asked for, as the subject of a sentence."""
+        if not self.may_approve:
+            raise make_refusal(f"{what} takes approval: {self.lacks}", "needs_approval")
+
+
+class RemoteApproval:
+    """Tells a hand that may approve from one that may not. Without a token none may."""
+
+    def __init__(self, token: str | None) -> None:
+        self._token = token
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anybody may approve over the socket."""
+        return self._token is not None
+
+    def hand(self, params: JsonParams) -> Hand:
+        """Who made a request with these parameters. Raises RpcError for a token that is wrong or misplaced."""
+        given = params.get(TOKEN)
+        if self._token is None:
+            return Hand(False, "quorum was started without --listen-approve; do it at the keyboard")
+        others = {name: value for name, value in params.items() if name != TOKEN}
+        if self._token in json.dumps(others, ensure_ascii=False):
+            raise build_invalid_params(
+                f"the token stands in another parameter than {TOKEN!r}; nothing was done with it"
+            )
+        if given is None:
+            return Hand(False, f"say the {TOKEN!r} that was handed over at the start")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise make_refusal("this is not the token that was handed over at the start", "wrong_token")
+        return Hand(True)

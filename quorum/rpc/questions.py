@@ -8,8 +8,8 @@ from quorum.domain.mcp.server_question import check_answer
 from quorum.domain.review.person_question import read_reply
 from quorum.domain.review.questions import Approve, Reject
 from quorum.domain.struct_json import struct_to_json
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
+from quorum.rpc.power import Hand
 from quorum.rpc.review_json import render_review_json
 from quorum.tui.screens.person_question_dialog import PersonQuestionDialog
 from quorum.tui.screens.review.dialog import ReviewDialog

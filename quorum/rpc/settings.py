@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
-from quorum.rpc.power import CAREFUL_MODES
+from quorum.rpc.power import CAREFUL_MODES, Hand
 from quorum.tui.keys.choices import CONSENSUS_LEVELS, LAYOUTS, MODES, SCOPES, STRATEGIES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
-from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.context_manager import ContextGauge, ContextManager, Summariser
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.models import MessageShaper
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage

@@ -23,7 +23,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.events.event import EmptyAnswerReceived, PhaseScopeChanged, event_from_json
 from quorum.domain.events.report import RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.sessions.session_summary import LedgerRecord
 from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import Step

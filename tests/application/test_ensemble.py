@@ -34,7 +34,7 @@ from quorum.domain.panel.panel_answer import (
     Strategy,
     check_consensus,
 )
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples

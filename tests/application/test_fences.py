@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.fence import render_fenced
 from quorum.application.panel.debate_forms import render_for_rulings
 from quorum.application.panel.panel_forms import render_for_review, render_for_synthesis
 from quorum.application.review.ballot_paper import render_question
+from quorum.application.structured_answer import render_fenced
 from quorum.domain.calls.execution import Seal
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.panel.debate_record import AnswerDefence, DebateRecord, ObjectionResponse, number_objections

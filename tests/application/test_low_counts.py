@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.context.context_manager import ContextGauge
+from quorum.application.context_manager import ContextGauge
 from quorum.application.event_bus import EventBus
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally

@@ -12,7 +12,7 @@ from quorum.application.conversation_session import ConversationSession
 from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PanelSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.panel.plan_ensemble import PlanEnsemble, compare_plans
-from quorum.application.ports.changes import OnLook
+from quorum.application.ports.workspace import OnLook
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import UserMessage
@@ -29,7 +29,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.panel.panel_answer import AnswerStatus, Consensus, ConsensusLevel, PanelForm, Strategy
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.plan.plan_text import parse_plan_text
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response

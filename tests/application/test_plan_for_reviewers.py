@@ -15,8 +15,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn
-from quorum.domain.plan.phase import PhaseScope
-from quorum.domain.plan.plan import read_plan
+from quorum.domain.plan.plan import PhaseScope, read_plan
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Subject

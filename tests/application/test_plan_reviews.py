@@ -29,7 +29,7 @@ from quorum.domain.events.event import (
     TurnStarted,
     VoteCast,
 )
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import NobodyThere, Reject

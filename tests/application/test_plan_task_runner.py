@@ -23,8 +23,7 @@ from quorum.domain.errors import LedgerError, PlanRefused
 from quorum.domain.events.event import PlanApproved, PlanWithdrawn, StateMerged
 from quorum.domain.events.report import CallRecord, RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
-from quorum.domain.plan.phase import ApprovedPlan, PhaseScope
-from quorum.domain.plan.plan import Plan, read_plan
+from quorum.domain.plan.plan import ApprovedPlan, PhaseScope, Plan, read_plan
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.state import OpenCall

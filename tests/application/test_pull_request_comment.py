@@ -7,8 +7,12 @@ from decimal import Decimal
 
 from markdown_it import MarkdownIt
 
-from quorum.application.export.pull_request_comment import SharedWork, render_comment, render_trailers
-from quorum.application.export.session_evidence import gather_evidence
+from quorum.application.export.session_evidence import (
+    SharedWork,
+    gather_evidence,
+    render_comment,
+    render_trailers,
+)
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome, Seal
 from quorum.domain.calls.job import JobStatus

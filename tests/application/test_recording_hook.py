@@ -2,6 +2,7 @@ from typing import cast
 
 import pytest
 
+from quorum.api import RecordingHook
 from quorum.application.calls.hooks import (
     CallDraft,
     CompactionDraft,
@@ -11,7 +12,6 @@ from quorum.application.calls.hooks import (
     SessionEnd,
     TurnEnd,
 )
-from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.hook_points import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from tests.support.hook_drafts import (

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from quorum.application.context.context_manager import ContextManager
+from quorum.application.context_manager import ContextManager
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession

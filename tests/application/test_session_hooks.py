@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quorum.api import RecordingHook
 from quorum.application.calls import hook_chain
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import (
@@ -17,7 +18,6 @@ from quorum.application.calls.hooks import (
     SessionEnd,
     SessionStart,
 )
-from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import Continue, HookAnswer, HookPoint, OnHookError, Skip
 from quorum.domain.conversation.response import LlmResponse

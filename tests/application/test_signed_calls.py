@@ -15,7 +15,7 @@ from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.planners import plan_serializable
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import ReviewRequested
-from quorum.domain.goal.goal import ApprovedChecks
+from quorum.domain.goal import ApprovedChecks
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, ApproveRest, ReviewAnswer, ReviewRequest
 from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.context.context_manager import Summariser
+from quorum.application.context_manager import Summariser
 from quorum.application.event_bus import EventBus
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting

@@ -9,7 +9,7 @@ from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.event_bus import EventBus
-from quorum.application.review.unasked_sampling import UnaskedSampling
+from quorum.application.review.review import UnaskedSampling
 from quorum.domain.calls.planners import plan_serializable
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.review.mode import Mode

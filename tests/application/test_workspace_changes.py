@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from quorum.application.goal.goal_service import WorkspaceChanges
+from quorum.application.goal_service import WorkspaceChanges
 from quorum.domain.calls.effects import (
     IN_IGNORED_FOLDER,
     ChangeKind,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-
 import pytest
 
 from quorum.domain.code_review.change import Change, CodeReviewPolicy
@@ -60,9 +57,7 @@ async def test_twenty_thousand_lines_are_reviewed_in_parts() -> None:
     change = make_change(*(f"f{n}.py" for n in range(20)), lines=1_000)
     replies = [report("approve")] * 60
     bench = Bench({"a": list(replies), "b": list(replies), "mod": []}, change, policy=CodeReviewPolicy())
-    began = time.monotonic()
-    await asyncio.wait_for(bench.run(), 60)
+    await bench.run()
     assert bench.result.is_approved
     assert bench.result.parts > 1
     assert bench.requests("a") == bench.requests("b") == bench.result.parts
-    assert time.monotonic() - began < 30

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from quorum.domain.fleet_metrics import measure_fleet, render_prometheus
-from quorum.domain.fleet_session import Advance, FleetSession, FleetState, LiveWorker, WorkerIdentity
+from quorum.domain.fleet_session import (
+    Advance,
+    FleetSession,
+    FleetState,
+    LiveWorker,
+    WorkerIdentity,
+    measure_fleet,
+    render_prometheus,
+)
 
 
 def a_session(number: int, state: FleetState, status: str = "", **more: int) -> FleetSession:

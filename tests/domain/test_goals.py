@@ -25,7 +25,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.goal.goal import (
+from quorum.domain.goal import (
     ApprovedChecks,
     CheckRun,
     Goal,
@@ -38,8 +38,8 @@ from quorum.domain.goal.goal import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.pruning import find_named_manifests
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.session_summary import find_named_manifests
 from tests.support.builders import a_context
 
 CHECK = GoalCheck(command="pytest", digest="d")

@@ -7,11 +7,10 @@ import pytest
 from quorum.domain.calls.access import EXCLUSIVE
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.decision import Decision, decide
-from quorum.domain.review.host_rules import collect_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permission_rules import Answer, BadRule, Rule, Subject
+from quorum.domain.review.permission_rules import Answer, BadRule, Rule, Subject, collect_hosts
 from quorum.domain.review.rule_offers import find_failing_example, generate_candidates, generate_near_misses
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.infrastructure.execution.shell.parsing import parse

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.plan.phase import ApprovedPlan, PhaseScope, SessionPhase
-from quorum.domain.plan.plan import BadPlan, Plan, PlanTask, may_overlap, read_plan
+from quorum.domain.plan.plan import (
+    ApprovedPlan,
+    BadPlan,
+    PhaseScope,
+    Plan,
+    PlanTask,
+    SessionPhase,
+    may_overlap,
+    read_plan,
+)
 from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text, render_plan_text
 from quorum.domain.review.permission_rules import matches_path
 from quorum.domain.text.json_value import JsonObject, JsonValue

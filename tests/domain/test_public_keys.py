@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.review.public_keys import find_fingerprint
+from quorum.domain.review.people import find_fingerprint
 
 KIND, BLOB = "ssh-ed25519", "AAAAC3NzaC1lZDI1NTE5AAAAIOa9tupNBz5NSsgvs6JqNSq8R7U3Dzn5/GsDL0oxpwM5"
 ADA = f"{KIND} {BLOB}"

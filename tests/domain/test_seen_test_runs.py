@@ -21,7 +21,7 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.goal.goal import SeenTestRun, claims_tests, find_last_test_run
+from quorum.domain.goal import SeenTestRun, claims_tests, find_last_test_run
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay

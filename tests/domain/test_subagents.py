@@ -31,10 +31,14 @@ from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.requested_scope import RequestedScope
-from quorum.domain.sessions.pruning import select_sessions_to_prune
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.sessions.session_ids import build_subagent_id, find_owner
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, select_own_sessions
+from quorum.domain.sessions.session_summary import (
+    LedgerRecord,
+    SessionSummary,
+    select_own_sessions,
+    select_sessions_to_prune,
+)
 from quorum.domain.sessions.stored_session import find_session, shorten_id
 from quorum.domain.subagent_task import SubagentTask
 from tests.support.builders import calls_response

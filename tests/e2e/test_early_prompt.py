@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.widgets.empty_prompt import PLACEHOLDER, STARTING
+from quorum.tui.widgets.layout import PLACEHOLDER, STARTING
 from tests.support.terminal import CTRL_C, ENTER, Terminal
 
 ENTERED, LEFT = "\x1b[?1049h", "\x1b[?1049l"

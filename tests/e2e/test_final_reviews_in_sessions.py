@@ -27,9 +27,9 @@ from quorum.domain.events.event import (
     TurnFinished,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.text.json_value import JsonValue
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container
 from tests.support.builders import a_call, calls_response
 from tests.support.code_review_bench import report, synthesis, trial

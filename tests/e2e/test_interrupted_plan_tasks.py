@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.events.event import Event, PlanApproved, StateMerged, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.plan.progress import PLAN_VALUE
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.container import Container

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.widgets.empty_prompt import STARTING
+from quorum.tui.widgets.layout import STARTING
 from tests.support.terminal import ENTER, Terminal
 
 UP = "\x1b[A"

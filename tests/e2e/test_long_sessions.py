@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quorum.application.calls.outputs import Outputs
-from quorum.application.context.context_manager import ContextGauge, ContextManager, Summariser
+from quorum.application.context_manager import ContextGauge, ContextManager, Summariser
 from quorum.application.event_bus import EventBus
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.compaction import ContextBudget

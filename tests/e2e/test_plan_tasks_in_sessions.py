@@ -12,7 +12,7 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import BatchPlanned, CallFinished, PlanWithdrawn
 from quorum.domain.events.report import RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import calls_response

@@ -11,7 +11,7 @@ from quorum.domain.calls.tool import ToolCall
 from quorum.domain.errors import ConfigError, PlanRefused
 from quorum.domain.events.event import PlanApproved, PlanWithdrawn
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import (
     Approve,
     DecisionLabel,

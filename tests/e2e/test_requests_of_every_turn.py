@@ -21,7 +21,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, SessionChoice
 from quorum.domain.text.amounts import format_amount
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling

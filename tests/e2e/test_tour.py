@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.widgets.empty_prompt import PLACEHOLDER
+from quorum.tui.widgets.layout import PLACEHOLDER
 from tests.support.terminal import CTRL_C, ENTER, ESCAPE, Terminal
 
 F2 = "\x1bOQ"

@@ -16,9 +16,8 @@ from quorum.domain.events.event import NoticeGiven
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.acp_calls import read_reported_call
 from quorum.infrastructure.agents.acp_agent import DrivenAgent
-from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel
+from quorum.infrastructure.agents.channel import INTERNAL_ERROR, AgentChannel, ObeyedPlaces
 from quorum.infrastructure.agents.launch import AgentLaunch
-from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 
 _ASK_AND_TELL = """
 printf '{"jsonrpc":"2.0","id":7,"method":"ask","params":{}}\\n'

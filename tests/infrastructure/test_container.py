@@ -8,7 +8,7 @@ import pytest
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.plan.plan import FAIL_TASK
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn
@@ -16,7 +16,7 @@ from quorum.domain.subagent_task import Asker
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container, providers
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions

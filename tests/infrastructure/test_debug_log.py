@@ -12,7 +12,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure import debug_log as log_file
 from quorum.infrastructure.debug_log import MOST_RUNS, DebugLog, open_debug_log
 from quorum.infrastructure.event_observers import LoggingObserver, log_events
-from quorum.infrastructure.secrets.output_masking import mask_logs
+from quorum.infrastructure.secrets.known import mask_logs
 
 
 @pytest.fixture

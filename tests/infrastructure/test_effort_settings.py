@@ -10,7 +10,7 @@ from quorum.domain.events.event import Event, ModelChanged, SessionResumed, Sess
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import find_former_efforts
+from quorum.infrastructure.config.model_choice import find_former_efforts
 from tests.infrastructure.test_container import a_container
 from tests.support.settings_machine import Machine
 

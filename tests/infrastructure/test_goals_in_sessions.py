@@ -23,8 +23,8 @@ from quorum.domain.events.event import (
     ReviewDecided,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.goal.goal import GoalReceipt, TypedGoal
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.goal import GoalReceipt, TypedGoal
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import Approve, NobodyThere, Reject
 from quorum.domain.sessions.session_summary import LatestSession, LedgerRecord
 from tests.infrastructure.commands.command_bench import eventually

@@ -20,7 +20,7 @@ from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
 from quorum.infrastructure.bootstrap import build_unused
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.managed_policy import build_folder_check
 from quorum.infrastructure.models.registry import ProviderRegistry

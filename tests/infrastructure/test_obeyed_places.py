@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quorum.infrastructure.agents.channel import ObeyedPlaces, SetAsidePlace
 from quorum.infrastructure.agents.launch import KNOWN_AGENTS, find_launch
-from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces, SetAsidePlace
 from quorum.infrastructure.config.schema import Settings
 
 

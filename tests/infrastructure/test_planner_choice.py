@@ -8,7 +8,7 @@ import pytest
 from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.config.tools_table import PlannerName
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.session_inputs import SessionInputs

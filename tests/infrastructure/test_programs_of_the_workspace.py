@@ -15,9 +15,8 @@ from quorum.application.program_lookup import find_local_package, note_writable,
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError, DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.agents.channel import AgentChannel
+from quorum.infrastructure.agents.channel import AgentChannel, ObeyedPlaces
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
-from quorum.infrastructure.agents.obeyed_places import ObeyedPlaces
 from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.command_template import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container
 from tests.infrastructure.mcp.test_kept_tool_list import stage_with, tool
 from tests.support.quorum_rig import DONE, call, calling

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.app.sandbox_offer import SandboxOffer
-from quorum.app.settings_service import FileSettingsService
+from quorum.app.settings_service import FileSettingsService, SandboxOffer
 from quorum.command_line.options import StartOptions
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.settings import load

@@ -18,8 +18,7 @@ from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.secrets.known import SessionSecrets
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from quorum.infrastructure.warming_up import warm_up_session
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment

@@ -25,7 +25,7 @@ from quorum.domain.events.agents import AgentConnected
 from quorum.domain.events.event import CallFinished, ErrorOccurred, Event, NoticeGiven, TextDelta, TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_answer import ConsensusLevel, ConsensusRefused
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import Approve, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice
 from quorum.headless.agent_session import find_external_agent
@@ -34,8 +34,7 @@ from quorum.infrastructure.bootstrap import build_session
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.gate import caller_tools
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from tests.infrastructure.sandbox.sandbox_bench import a_repository, needs_bubblewrap
 from tests.support.agent_rig import AgentRig
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.app.local_servers import LocalServerSettings
+from quorum.app.settings_service import LocalServerSettings
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError, ProviderError, QuorumError
 from tests.support.model_list_server import OwnFile, list_models_on_loopback

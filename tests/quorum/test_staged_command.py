@@ -31,7 +31,7 @@ from quorum.domain.sessions.session_summary import ContinuedSession, NewSession,
 from quorum.errors import UsageError
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.schema import StorageTable
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import open_session
 from quorum.infrastructure.staging.change_journal import ChangeJournal, ChangePlan
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.layer_folder import create_layer, hold_layer, list_places, locate_layers_of

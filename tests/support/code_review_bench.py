@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from quorum.application.event_bus import EventBus
 from quorum.application.panel.code_review import CodeReview
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.changes import OpenTools
 from quorum.application.ports.models import LlmRequest
+from quorum.application.ports.workspace import OpenTools
 from quorum.domain.code_review.change import (
     Change,
     ChangeHunk,

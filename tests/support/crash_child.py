@@ -121,8 +121,7 @@ async def live(order: dict[str, Any]) -> None:
     from quorum.domain.sessions.session_summary import LatestSession
     from quorum.infrastructure.bootstrap import build_session
     from quorum.infrastructure.config.loading import load_settings
-    from quorum.infrastructure.session_inputs import SessionInputs
-    from quorum.infrastructure.session_opening import open_session
+    from quorum.infrastructure.session_inputs import SessionInputs, open_session
 
     root = Path(order["root"])
     chance = random.Random(order["seed"])

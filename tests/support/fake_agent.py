@@ -57,7 +57,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import MAX_TOOL_TURNS, CallRecord, RunReport, RunStatus
-from quorum.domain.goal.goal import Goal, GoalCheck, TypedGoal
+from quorum.domain.goal import Goal, GoalCheck, TypedGoal
 from quorum.domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from quorum.domain.instructions.instruction import MemoryDraft, MemoryProposal
 from quorum.domain.instructions.offer_list import AgentDefinition, Skill
@@ -69,7 +69,7 @@ from quorum.domain.panel.panel_answer import (
     Strategy,
     check_consensus,
 )
-from quorum.domain.plan.phase import PhaseScope, SessionPhase
+from quorum.domain.plan.plan import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode

@@ -22,13 +22,6 @@ from quorum.domain.sessions.ledger_chain import (
     encode_payload,
     fork_records,
 )
-from quorum.domain.sessions.pruning import (
-    Pruned,
-    find_named_contents,
-    find_named_manifests,
-    is_list_of_files,
-    select_sessions_to_prune,
-)
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
 from quorum.domain.sessions.session_summary import (
@@ -38,9 +31,14 @@ from quorum.domain.sessions.session_summary import (
     NamedSession,
     NewSession,
     PickedSession,
+    Pruned,
     SessionChoice,
     SessionSummary,
     Verification,
+    find_named_contents,
+    find_named_manifests,
+    is_list_of_files,
+    select_sessions_to_prune,
 )
 from quorum.domain.sessions.stored_session import StoredSession, find_session
 from tests.support.fake_answers import FakeAnswers

@@ -22,8 +22,7 @@ from quorum.domain.events.event import ErrorOccurred, Event
 from quorum.domain.sessions.session_summary import LatestSession, NewSession
 from quorum.infrastructure.bootstrap import build_session
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 
 
 class _Printed:

@@ -17,8 +17,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.sessions.session_summary import SessionChoice
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.model_choice import choose_model
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels, choose_model
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions

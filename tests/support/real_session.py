@@ -27,7 +27,7 @@ from quorum.domain.sessions.session_summary import LatestSession, SessionChoice
 from quorum.domain.sessions.state import PastTurn, SessionState
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.storage import open_record

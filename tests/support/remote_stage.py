@@ -12,8 +12,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from quorum.command_line.options import StartOptions
-from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.listening_app import ListeningApp, RemoteGate
+from quorum.rpc.power import RemoteApproval
 from quorum.rpc.settings import RemoteSetting
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, composing

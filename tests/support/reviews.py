@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.people import Approver
 from quorum.application.review.ballot_paper import QuorumPolicy
-from quorum.application.review.review import Review
+from quorum.application.review.review import Review, UnaskedSampling
 from quorum.application.review.rule_book import RuleBook
-from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.voting import Voting
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode

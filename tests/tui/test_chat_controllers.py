@@ -10,11 +10,10 @@ from textual.widget import Widget
 
 from quorum.application.view.session_view import SessionView
 from quorum.domain.errors import ProgramChanged
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NewSession
-from quorum.tui.agent.turns import QueuedTask, Turns
-from quorum.tui.agent.user_commands import TypedCommand
+from quorum.tui.agent.turns import QueuedTask, Turns, TypedCommand
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat.controllers.copying import CopyController
 from quorum.tui.chat.controllers.host import CurrentSession, collect_actions

@@ -27,7 +27,7 @@ from quorum.domain.events.event import (
 from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, PanelForm, label_participants
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.review.severity import Severity
-from quorum.tui.copying.stop_bar import CopyStop, build_piece
+from quorum.tui.copying import CopyStop, build_piece
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.panels import draw_panel, speak_panel
 

@@ -5,7 +5,7 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
-from quorum.tui.copying.copier import Way, choose_way, find_clipboard_program, make_pasteable, send_to_program
+from quorum.tui.copying import Way, choose_way, find_clipboard_program, make_pasteable, send_to_program
 from quorum.tui.screens.pager_screen import KeptLines
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started

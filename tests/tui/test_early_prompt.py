@@ -15,7 +15,7 @@ import pytest
 from quorum.tui.terminal import early_prompt
 from quorum.tui.terminal.console import count_waiting_bytes
 from quorum.tui.terminal.early_prompt import EarlyPrompt, show_early_prompt
-from quorum.tui.widgets.empty_prompt import PLACEHOLDER, STARTING
+from quorum.tui.widgets.layout import PLACEHOLDER, STARTING
 
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 SIZE = (40, 10)

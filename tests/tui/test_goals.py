@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.goal.goal import Goal
+from quorum.domain.goal import Goal
 from quorum.tui.keys.slash_commands import is_command
 from quorum.tui.screens.accounts.goal_screen import GoalScreen
 from tests.support.app_stage import Stage, on_stage

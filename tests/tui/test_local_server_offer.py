@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.app.local_servers import LocalServerSettings
+from quorum.app.settings_service import LocalServerSettings
 from quorum.command_line.options import StartOptions
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat import welcome

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.errors import MemoryRefused
 from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft, MemoryProposal
-from quorum.tui.agent.user_commands import parse_memory
+from quorum.tui.agent.turns import parse_memory
 from quorum.tui.prompt_box.history import escape_command, is_prompt
 from quorum.tui.screens.memory_dialog import MemoryDialog
 from tests.support.app_stage import Clock, Stage, on_stage

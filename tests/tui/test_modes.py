@@ -6,7 +6,7 @@ import pytest
 
 from quorum.command_line.reading import parse
 from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.tui.keys.choices import (
     CONSENSUS_LEVELS,

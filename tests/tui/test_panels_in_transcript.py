@@ -32,7 +32,7 @@ from quorum.domain.panel.panel_answer import (
     label_participants,
 )
 from quorum.domain.replacing import replace
-from quorum.tui.copying.stop_bar import CopyStop, build_piece, list_stops
+from quorum.tui.copying import CopyStop, build_piece, list_stops
 from quorum.tui.finding_bar import list_passages
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.panels import draw_panel, speak_panel

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from quorum.application.view.present import Book
 from quorum.application.view.session_view import SessionView
-from quorum.application.view.status import Book
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ProviderErrorKind

@@ -8,8 +8,7 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.infrastructure.bootstrap import build_session
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.session_inputs import SessionInputs
-from quorum.infrastructure.session_opening import open_session
+from quorum.infrastructure.session_inputs import SessionInputs, open_session
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
 

@@ -4,7 +4,7 @@ import pytest
 
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.panel.panel_answer import ConsensusLevel
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import hold, say
 

@@ -4,7 +4,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.panel.panel_answer import ConsensusLevel
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.rpc.settings import LiveSettings
 from quorum.tui.settings.effects import is_immediate

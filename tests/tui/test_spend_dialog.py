@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.view.status import Book
+from quorum.application.view.present import Book
 from quorum.domain.conversation.cost import CapStanding, Price, PriceTable, SpendCap, SpendQuestion
 from quorum.domain.conversation.response import Usage
 from quorum.domain.events.event import UsageCounted
 from quorum.domain.review.quorum_result import SparedVote
-from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
+from quorum.rpc.power import Hand
 from quorum.rpc.questions import open_question, respond
 from quorum.tui.screens.accounts.cost_screen import CostScreen
 from quorum.tui.screens.accounts.spending import render_spending

@@ -6,8 +6,7 @@ from quorum.domain.code_review.change import ChangeBase
 from quorum.domain.events.event import InstructionsLoaded
 from quorum.domain.events.session import LoadedInstruction, OfferedSkill
 from quorum.domain.mcp.offers import ServerState, ServerStatus
-from quorum.domain.plan.phase import SessionPhase
-from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.plan import Plan, PlanTask, SessionPhase
 from tests.support.app_stage import on_stage
 
 LOADED = InstructionsLoaded(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from quorum.tui.agent.user_commands import TypedCommand, parse_user_command
+from quorum.tui.agent.turns import TypedCommand, parse_user_command
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import (
     FakeAgent,

@@ -23,8 +23,7 @@ from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.themes.looks import Looks, PrintStatusLine
 from quorum.tui.transcript.cells.lines import fit_text, fit_text_end, wrap_words
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.widgets.empty_prompt import STARTING
-from quorum.tui.widgets.layout import JOINED
+from quorum.tui.widgets.layout import JOINED, STARTING
 
 if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject

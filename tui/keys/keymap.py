@@ -138,7 +138,7 @@ KEY_CONTEXTS = (
     KeyContext("In the chat", ("quorum.tui.chat.chat_screen:ChatScreen",), "chat"),
     KeyContext("In the prompt", ("quorum.tui.prompt_box.prompt:Prompt",), "chat"),
     KeyContext("While finding", ("quorum.tui.finding_bar:FindBar",), "chat"),
-    KeyContext("While a part is selected", ("quorum.tui.copying.stop_bar:StopBar",), "marked"),
+    KeyContext("While a part is selected", ("quorum.tui.copying:StopBar",), "marked"),
     KeyContext(
         "In a review",
         (

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quorum.tui.agent.user_commands import MARK, parse_memory
+from quorum.tui.agent.turns import MARK, parse_memory
 from quorum.tui.keys.slash_commands import is_built_in, is_command
 from quorum.tui.prompt_box.unsent import UnsentTexts, locate_state_folder, name_project, recover_unsent
 

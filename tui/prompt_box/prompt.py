@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
 
-from quorum.tui.agent.user_commands import MARK, MEMORY_MARK
+from quorum.tui.agent.turns import MARK, MEMORY_MARK
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.prompt_box.completing import CompletingPrompt
 from quorum.tui.prompt_box.history import escape_command
 from quorum.tui.prompt_box.paste import Folds, clean_paste
-from quorum.tui.widgets.empty_prompt import PLACEHOLDER
+from quorum.tui.widgets.layout import PLACEHOLDER
 
 if TYPE_CHECKING:
     from textual.timer import Timer

@@ -29,7 +29,7 @@ from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from quorum.application.ports.changes import ReviewedFiles
+    from quorum.application.ports.workspace import ReviewedFiles
 
 _MOST_LINES = 8
 _KEYS = "{findings_open=enter} opens its place · {findings_edit=e} in your editor · esc back"

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.view.status import Book, SessionStatus
+from quorum.application.view.present import Book, SessionStatus
 from quorum.domain.conversation.effort import Effort, format_model
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ProviderErrorKind, QuorumError
 from quorum.domain.events.event import RetryScheduled
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS, LAYERED_MODES, SANDBOX_OFF, STAGED

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorum.tui.terminal.console import count_waiting_bytes, is_simple
 from quorum.tui.terminal.ending_signals import list_untaken_signals
-from quorum.tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
-from quorum.tui.widgets.layout import arrange
+from quorum.tui.widgets.layout import PLACEHOLDER, SIGN, STARTING, arrange
 
 if TYPE_CHECKING:
     from quorum.tui.prompt_box.unsent import UnsentTexts

@@ -71,3 +71,8 @@ def _choose_fitting(size: tuple[int, int]) -> str:
     if width >= WIDE:
         return "wide"
     return "default"
+
+
+SIGN = " ›"
+PLACEHOLDER = "Ask for something, / for commands, @ for files"
+STARTING = "starting…"

@@ -15,7 +15,7 @@ from quorum.application.ports.storage import Spill
 from quorum.application.steering import PendingMessages
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.domain.calls.command_end import CommandRun
-from quorum.domain.text.output import OutputLimits, Printed, StyleChange, ToolOutput
+from quorum.domain.text.output import Printed, StyleChange, ToolOutput
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.execution.commands.environment import list_remarks
 from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
@@ -36,24 +36,24 @@ _FOR_TERMINALS = frozenset(
 
 
 def build_user_commands(
-    settings: RunCommandTable,
+    table: RunCommandTable,
     root: Path,
     environ: Mapping[str, str],
     *,
     events: EventBus,
     outputs: Outputs,
-    limits: OutputLimits,
     pending_messages: PendingMessages,
     hold: Callable[[], AbstractContextManager[None]] | None,
 ) -> UserCommandRunner:
     """What runs the commands of the person in this folder. `hold` keeps a layer over it mounted meanwhile."""
-    most = settings.max_output_bytes
     return UserCommandRunner(
-        shell=UserShell(root=root, environ=environ, max_output_bytes=most, open_spill=outputs.open_spill),
+        shell=UserShell(
+            root=root, environ=environ, max_output_bytes=table.max_output_bytes, open_spill=outputs.open_spill
+        ),
         events=events,
         outputs=outputs,
         pending_messages=pending_messages,
-        limits=limits,
+        limits=table.limits,
         hold=hold,
     )
 

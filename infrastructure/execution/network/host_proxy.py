@@ -31,9 +31,9 @@ from quorum.infrastructure.execution.network.proxy_request import (
     BadRequest,
     ProxyRequest,
     ProxyTarget,
+    TlsStream,
     parse_request,
 )
-from quorum.infrastructure.execution.network.tls_stream import TlsStream
 
 if TYPE_CHECKING:  # loaded with the first connection that is opened
     import h11

@@ -10,8 +10,7 @@ from typing import TypeAlias, TypeVar
 import h11
 
 from quorum.infrastructure.execution.network.command_secrets import CommandSecret
-from quorum.infrastructure.execution.network.proxy_request import LONGEST_HEAD
-from quorum.infrastructure.execution.network.tls_stream import TlsStream
+from quorum.infrastructure.execution.network.proxy_request import LONGEST_HEAD, TlsStream
 
 Prepare: TypeAlias = Callable[[h11.Request], h11.Request]
 _One = TypeVar("_One")

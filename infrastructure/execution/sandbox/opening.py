@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.host_rules import collect_hosts
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permission_rules import Rule
+from quorum.domain.review.permission_rules import Rule, collect_hosts
 from quorum.domain.review.rule_offers import GitApproval
 from quorum.domain.shell.network_hosts import HostList, sort_entries
 from quorum.domain.shell.sandbox import SandboxOn

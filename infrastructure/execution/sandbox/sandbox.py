@@ -53,7 +53,7 @@ from quorum.infrastructure.execution.sandbox.repository_places import (
 from quorum.infrastructure.execution.sandbox.session_tmp import CommandHome, SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
-from quorum.infrastructure.files.real_paths import RealPaths
+from quorum.infrastructure.files.opened_path import RealPaths
 
 if TYPE_CHECKING:  # loaded where one is made
     from quorum.infrastructure.execution.network.host_proxy import HostProxy

@@ -30,8 +30,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.lean_imports import standing_in
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
-from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
-from quorum.infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
+from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess, is_framed, unpack_frames
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
 from quorum.infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
@@ -496,15 +495,13 @@ class AnthropicMessages:
         import anthropic
 
         endpoint = self._endpoint
-        try:
-            http_client = build_http_client(
-                self._endpoint.address,
-                timeout=endpoint.timeout,
-                certificates=certificates(),
-                first_request=self._first_request,
-            )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise self._failures.explain_bad_environment(error) from error
+        http_client = build_http_client(
+            endpoint.address,
+            timeout=endpoint.timeout,
+            certificates=certificates,
+            first_request=self._first_request,
+            failures=self._failures,
+        )
         prepare_first_request()
         common = _AnthropicClientOptions(
             base_url=endpoint.address,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import configparser
+import json
+import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from quorum.domain.errors import make_configuration_error
+from quorum.domain.errors import ProviderError, make_configuration_error
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.clouds.sign_in import SignIn
+from quorum.infrastructure.models.shared.json_fields import read_text_field
 
 if TYPE_CHECKING:
     from botocore.session import Session  # type: ignore[import-untyped]
+
 
 BEARER_ENV = "AWS_BEARER_TOKEN_BEDROCK"
 REMEDY = (
@@ -109,3 +115,55 @@ def _read_entry(path: str, section: str) -> str:
             f"{file} cannot be read: {' '.join(str(error).split())}; correct it"
         ) from error
     return parser.get(section, "region", fallback="").strip()
+
+
+_FRAMED = "application/vnd.amazon.eventstream"
+
+
+def is_framed(content_type: str) -> bool:
+    """Whether a body of this type consists of frames."""
+    return content_type.partition(";")[0].strip().lower() == _FRAMED
+
+
+async def unpack_frames(
+    body: AsyncIterator[bytes], damaged: Callable[[str], ProviderError]
+) -> AsyncIterator[bytes]:
+    """The body as server-sent events, one for each frame. Raises what `damaged` makes of a broken frame."""
+    from botocore.eventstream import EventStreamBuffer, ParserError
+
+    frames = EventStreamBuffer()
+    async for piece in body:
+        frames.add_data(piece)
+        try:
+            events = [_decode_event(frame.headers, frame.payload) for frame in frames]
+        except (ParserError, ValueError, LookupError, struct.error) as error:
+            raise damaged("a frame of the stream is broken") from error
+        if whole := b"".join(events):
+            yield whole
+
+
+def _decode_event(headers: Mapping[str, object], payload: bytes) -> bytes:
+    """One frame as an event. Raises ValueError where it holds none."""
+    match headers.get(":message-type"):
+        case "event":
+            data = base64.b64decode(read_text_field(_parse_object(payload), "bytes"), validate=True)
+            return b"data: %s\n\n" % b" ".join(data.splitlines()) if data else b""
+        case "exception":
+            return _encode_error(
+                headers.get(":exception-type"), read_text_field(_parse_object(payload), "message")
+            )
+        case _:
+            return _encode_error(headers.get(":error-code"), str(headers.get(":error-message") or ""))
+
+
+def _encode_error(name: object, message: str) -> bytes:
+    error = {"type": "error", "error": {"type": str(name or ""), "message": message}}
+    return f"event: error\ndata: {json.dumps(error)}\n\n".encode()
+
+
+def _parse_object(payload: bytes) -> JsonObject:
+    try:
+        value: JsonValue = json.loads(payload)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    return value if isinstance(value, Mapping) else {}

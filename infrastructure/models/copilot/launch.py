@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from quorum.application.program_lookup import explain_missing, find_program
 from quorum.domain.errors import make_configuration_error
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.models.shared.program_environment import select_environment
+from quorum.infrastructure.models.shared.program_environment import read_program_key, select_environment
 
 _DEFAULT_PROGRAM = "copilot"
 # Who the person is at GitHub; of no concern to a server of one's own.
@@ -97,21 +97,11 @@ def _check_address(provider: str, address: str) -> None:
 
 
 def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
-    if not key_env:
-        return ""
-    key = environ.get(key_env, "").strip()
-    if not key:
-        raise make_configuration_error(
-            f"the environment variable {key_env} is not set; set it, store the key with `quorum keys set "
-            f"{provider}`, or leave api_key_env out of [providers.{provider}] to use what `copilot login` "
-            "stored"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise make_configuration_error(
-            f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
-            f"{provider} again"
-        )
-    return key
+    remedy = (
+        f"set it, store the key with `quorum keys set {provider}`, or leave api_key_env out of "
+        f"[providers.{provider}] to use what `copilot login` stored"
+    )
+    return read_program_key(provider, key_env, environ, remedy=remedy)
 
 
 def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from quorum.domain.errors import make_configuration_error
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.models.members.program_identity import ProgramIdentity
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.models.shared.program_environment import select_environment
+from quorum.infrastructure.models.shared.program_environment import read_program_key, select_environment
 from quorum.infrastructure.provider_types import ProviderProgram, get_traits, split_program
 
 
@@ -61,15 +61,8 @@ def _check_unsupported(provider: str, settings: ProviderSettings, about: Provide
 
 
 def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
-    if not key_env:
-        return ""
-    key = environ.get(key_env, "").strip()
-    if not key:
-        raise make_configuration_error(
-            f"the environment variable {key_env} is not set; set it, or leave api_key_env out of "
-            f"[providers.{provider}] to use the login of the program"
-        )
-    return key
+    remedy = f"set it, or leave api_key_env out of [providers.{provider}] to use the login of the program"
+    return read_program_key(provider, key_env, environ, remedy=remedy)
 
 
 def _find_words(

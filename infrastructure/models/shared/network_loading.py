@@ -16,7 +16,7 @@ import httpx2
 from quorum.domain.errors import OUT_OF_MEMORY
 from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.lean_imports import import_lazily, without
-from quorum.infrastructure.models.shared.failures import find_proxy
+from quorum.infrastructure.models.shared.failures import Failures, find_proxy
 
 _LONGEST_WAIT_SECS = 1.0
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)  # as both SDKs have them
@@ -99,32 +99,41 @@ def _load_certificates(_file: object) -> ssl.SSLContext:
 
 
 def build_http_client(
-    address: str, *, timeout: httpx2.Timeout, certificates: ssl.SSLContext, first_request: FirstRequest
+    address: str,
+    *,
+    timeout: httpx2.Timeout,
+    certificates: Callable[[], ssl.SSLContext],
+    first_request: FirstRequest,
+    failures: Failures,
 ) -> httpx2.AsyncClient:
     """The connections of an SDK to this address, through the proxies that the environment names.
 
     It takes networks in $NO_PROXY and passes over entries that nobody can read, where the client of the
-    Anthropic SDK raises. Raises OSError, ValueError, ImportError or httpx2.InvalidURL
-    where a proxy that it takes cannot be used.
+    Anthropic SDK raises. Raises ProviderError where a proxy that it takes, or the certificates, cannot be used.
     """
 
-    def build(*, trust_env: bool) -> HttpClient:
+    def build(context: ssl.SSLContext, *, trust_env: bool) -> HttpClient:
         return HttpClient(
             head_secs=timeout.read,
             timeout=timeout,
             limits=_LIMITS,
             follow_redirects=True,
-            verify=certificates,
+            verify=context,
             event_hooks={"request": [first_request.note_request]},
             trust_env=trust_env,
         )
 
+    unusable = (OSError, ValueError, ImportError, httpx2.InvalidURL)
     try:
-        return build(trust_env=True)
-    except (OSError, ValueError, ImportError, httpx2.InvalidURL):
-        if find_proxy(address) is not None:
-            raise
-        return build(trust_env=False)
+        context = certificates()
+        try:
+            return build(context, trust_env=True)
+        except unusable:
+            if find_proxy(address) is not None:
+                raise
+            return build(context, trust_env=False)
+    except unusable as error:
+        raise failures.explain_bad_environment(error) from error
 
 
 @contextmanager

@@ -9,9 +9,8 @@ from typing import Protocol
 from quorum.domain.errors import BlobError, LedgerError
 from quorum.domain.text.output import Content
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore, FileSpill
 from quorum.infrastructure.store.blobs.line_index import FileLines
-from quorum.infrastructure.store.blobs.spill import FileSpill
 
 
 class SharedOutputs(Protocol):

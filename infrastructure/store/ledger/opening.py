@@ -30,11 +30,10 @@ from quorum.infrastructure.store.ledger.sqlite_file import (
     make_tables,
     translate_database_errors,
 )
-from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
-from quorum.infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.store.sql.writer import SqlAnswers, Writer
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _BESIDE = ("-wal", "-shm")

@@ -36,16 +36,14 @@ from quorum.infrastructure.store.postgres.server import (
     PostgresServer,
     read_state,
 )
-from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.connection import Row as SqlRow
 from quorum.infrastructure.store.sql.connection import SqlConnection, Values
 from quorum.infrastructure.store.sql.contents import SqlContents
-from quorum.infrastructure.store.sql.rows import build_insert
-from quorum.infrastructure.store.sql.session_chain import COUNT_RECORDS
+from quorum.infrastructure.store.sql.rows import COUNT_RECORDS, build_insert
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
-from quorum.infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.store.sql.writer import SqlAnswers, Writer
 
 LEASE_SECS = 30
 """After so long without a sign of life, another process may take a session over."""

@@ -33,9 +33,9 @@ from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.server import PostgresServer
-from quorum.infrastructure.store.sql.answers import encode_text
 from quorum.infrastructure.store.sql.connection import NO_VALUES, SqlConnection, Values
 from quorum.infrastructure.store.sql.rows import build_insert
+from quorum.infrastructure.store.sql.writer import encode_text
 
 QUEUE = "quorum"
 TASK = "advance_session"

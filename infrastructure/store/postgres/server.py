@@ -23,8 +23,7 @@ from quorum.domain.errors import LedgerError, LostConnection
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import PATIENCE_SECS, Outage
 from quorum.infrastructure.store.postgres.address import PostgresAddress, build_parameters
-from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.tables import REVISION, can_use, read_revision
+from quorum.infrastructure.store.postgres.connection import REVISION, PostgresConnection, can_use, read_revision
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 

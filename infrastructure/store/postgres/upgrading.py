@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from quorum.infrastructure.storage_backend import SchemaState
 from quorum.infrastructure.store.migrations.running import run_upgrade
 from quorum.infrastructure.store.postgres.address import PostgresAddress
+from quorum.infrastructure.store.postgres.connection import REVISION, can_use, read_revision
 from quorum.infrastructure.store.postgres.server import PostgresServer
-from quorum.infrastructure.store.postgres.tables import REVISION, can_use, read_revision
 from quorum.infrastructure.store.sql.rows import SEEN_DECISIONS
 
 _ALONE = 0x71756F72  # "quor": two that upgrade at once wait for each other

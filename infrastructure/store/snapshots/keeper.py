@@ -44,8 +44,8 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.files.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.files.mounts import are_local
+from quorum.infrastructure.files.searching import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex, open_saved_index
 from quorum.infrastructure.store.snapshots.reading import (
     LARGEST_BYTES,

@@ -14,17 +14,19 @@ from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import ReviewRequested, TurnFinished
 from quorum.domain.sessions.ledger_chain import ChainedRecord, fork_records
-from quorum.domain.sessions.pruning import (
+from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
+from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
+from quorum.domain.sessions.session_ids import find_owner
+from quorum.domain.sessions.session_summary import (
+    LedgerRecord,
     Pruned,
+    SessionSummary,
+    Verification,
     find_named_contents,
     find_named_manifests,
     is_list_of_files,
     select_sessions_to_prune,
 )
-from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
-from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
-from quorum.domain.sessions.session_ids import find_owner
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.stored_session import StoredSession, decode_record, find_session
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import SqlConnection, SqlEngine, Values

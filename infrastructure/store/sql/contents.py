@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 
 from quorum.domain.errors import ContentGone, LedgerError
-from quorum.domain.sessions.pruning import is_list_of_files
+from quorum.domain.sessions.session_summary import is_list_of_files
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import ContentObjects

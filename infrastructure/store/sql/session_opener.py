@@ -22,7 +22,7 @@ from quorum.domain.sessions.session_summary import (
     SessionChoice,
 )
 from quorum.infrastructure.store.sql.archive import SqlArchive
-from quorum.infrastructure.store.sql.session_chain import SessionChain
+from quorum.infrastructure.store.sql.rows import SessionChain
 from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock, acquire_lock, wait_to_the_end
 from quorum.infrastructure.store.sql.writer import EncodedEvent, LedgerEntry, Writer
 

@@ -12,8 +12,7 @@ from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
-from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
-from quorum.domain.plan.plan import BadPlan, Plan, read_plan
+from quorum.domain.plan.plan import RUN_TASK, UPDATE_TASK, BadPlan, Plan, read_plan
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.text.json_value import JsonObject
 

@@ -9,7 +9,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
-from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.plan.plan import FAIL_TASK
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.parts import require_text
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal_service import GoalService
 from quorum.application.plan_service import PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quorum.application.goal.goal_service import GoalService
+from quorum.application.goal_service import GoalService
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import GoalRefused, ToolError
-from quorum.domain.goal.goal import MOST_CHECKS, PROPOSE_CHECKS, read_commands
+from quorum.domain.goal import MOST_CHECKS, PROPOSE_CHECKS, read_commands
 from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
@@ -21,9 +22,10 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
-from quorum.domain.text.amounts import format_megabytes, format_size
+from quorum.domain.text.amounts import format_amount, format_megabytes, format_size
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.attachment_files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment, is_pdf
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.encoding import (
@@ -35,9 +37,7 @@ from quorum.infrastructure.files.encoding import (
     is_image,
 )
 from quorum.infrastructure.files.workspace import Location, Workspace
-from quorum.infrastructure.tools.builtin import notebook
 from quorum.infrastructure.tools.builtin.drafting import LARGEST_EDITED
-from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
 from quorum.infrastructure.tools.builtin.parts import (
     FILE_PARAMETER,
     declare_reading,
@@ -292,10 +292,10 @@ def _compute_hash(file: BinaryIO, head: bytes, stop: Stop) -> str:
 
 def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding) -> bool:
     """Feed the cells of a notebook to the page; whether it is one. If not, the file stands as it was."""
-    if page.size_bytes <= notebook.LARGEST_BYTES:
-        content = head + file.read(notebook.LARGEST_BYTES + 1 - len(head))
+    if page.size_bytes <= LARGEST_NOTEBOOK_BYTES:
+        content = head + file.read(LARGEST_NOTEBOOK_BYTES + 1 - len(head))
         text = content[len(encoding.mark) :].decode(encoding.codec, errors="replace")
-        if len(content) <= notebook.LARGEST_BYTES and (cells := render_cells(text)) is not None:
+        if len(content) <= LARGEST_NOTEBOOK_BYTES and (cells := render_cells(text)) is not None:
             page.is_of_notebook = True
             page.feed(cells)
             page.finish()
@@ -449,3 +449,47 @@ def _describe_empty(name: str, page: FilePage) -> str:
     if page.total:
         raise ToolError(f"{name} has {page.total} lines: offset {page.first} is past its end")
     return f"{name} is empty" + (" but for a byte order mark" if page.encoding.mark else "")
+
+
+LARGEST_NOTEBOOK_BYTES = 20_000_000
+"""A longer notebook is not taken apart: it is shown as the JSON that it is."""
+
+_LONGEST_TYPE = 20
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file is named as notebooks are."""
+    return name.lower().endswith(".ipynb")
+
+
+def render_cells(content: str) -> str | None:
+    """The cells one after the other, a line above each; None for what is no notebook of the format 4."""
+    try:
+        notebook: object = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        return None
+    return "".join(part for index, cell in enumerate(cells) for part in _render_cell(index, cell))
+
+
+def _render_cell(index: int, cell: dict[str, object]) -> Iterator[str]:
+    kind = cell.get("cell_type")
+    shown = make_printable(kind, newlines=False)[:_LONGEST_TYPE] if isinstance(kind, str) else "of no type"
+    outputs = cell.get("outputs")
+    count = len(outputs) if isinstance(outputs, list) else 0
+    left_out = f", {format_amount(count, 'output')} not shown" if count else ""
+    yield f"[cell {index}, {shown}{left_out}]\n"
+    source = _read_source(cell.get("source"))
+    yield source
+    if source and not source.endswith("\n"):
+        yield "\n"
+
+
+def _read_source(source: object) -> str:
+    if isinstance(source, str):
+        return source
+    if isinstance(source, list):
+        return "".join(line for line in source if isinstance(line, str))
+    return ""

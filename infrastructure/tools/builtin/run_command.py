@@ -30,7 +30,6 @@ from quorum.infrastructure.execution.commands.sealing import require_unchanged, 
 from quorum.infrastructure.execution.sandbox.confinement import Confinement
 from quorum.infrastructure.execution.sandbox.repository_places import find_written_folders
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
-from quorum.infrastructure.settings_conversion import build_command_limits
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts
@@ -102,7 +101,7 @@ def build(
         resolve_directory=lambda named: Path(workspace.locate(named).path),
         timeout_secs=table.timeout_secs if timeout_secs is None else timeout_secs,
         max_output_bytes=table.max_output_bytes,
-        limits=build_command_limits(parts.settings),
+        limits=parts.settings.tools.run_command.limits,
         secret_names=parts.secret_names,
         open_spill=parts.outputs.open_spill,
         judge=parts.gate.judge,

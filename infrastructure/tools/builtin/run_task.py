@@ -11,7 +11,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import PlanRefused, ToolError
-from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
+from quorum.domain.plan.plan import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.parts import require_text

@@ -10,7 +10,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import PlanRefused, ToolError
-from quorum.domain.plan.phase import UPDATE_TASK
+from quorum.domain.plan.plan import UPDATE_TASK
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.text.json_value import JsonObject
 

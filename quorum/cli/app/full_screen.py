@@ -245,8 +245,7 @@ class _Sessions:
         async def offer(call: str) -> bool:
             if self._has_offered:
                 return False
-            from quorum.app.sandbox_offer import SandboxOffer
-            from quorum.app.settings_service import FileSettingsService
+            from quorum.app.settings_service import FileSettingsService, SandboxOffer
 
             service = FileSettingsService(self._options, self._root)
             shown = self._mask.in_review.mask_text(call) if self._mask is not None else ""
@@ -315,7 +314,7 @@ class _Sessions:
 
     def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
-        from quorum.infrastructure.session_opening import open_session
+        from quorum.infrastructure.session_inputs import open_session
 
         fork = self._options.fork and self._is_first
         return open_session(loaded, folder, choice, fork=fork)
@@ -380,7 +379,7 @@ class _Sessions:
 
     def open_local_servers(self) -> LocalServers:
         """The servers of models on this machine, and the settings that can use one."""
-        from quorum.app.local_servers import LocalServerSettings
+        from quorum.app.settings_service import LocalServerSettings
 
         return LocalServerSettings(self._options, self._root)
 

@@ -60,8 +60,8 @@ class Listening:
 
     def build_app(self, *args: Any, **options: Any) -> QuorumApp:
         """The app, as QuorumApp is made, which listens as soon as it runs."""
-        from quorum.rpc.approval import RemoteApproval
         from quorum.rpc.listening_app import ListeningApp, RemoteGate
+        from quorum.rpc.power import RemoteApproval
 
         self._gate = RemoteGate(self._open_gate)
         self._app = ListeningApp(

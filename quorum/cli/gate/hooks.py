@@ -13,6 +13,7 @@ from quorum.cli.gate import HookOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.gate.agent_probe import read_version
 from quorum.infrastructure.gate.hook_files import (
     HOOKED_AGENTS,
     HookedAgent,
@@ -21,7 +22,6 @@ from quorum.infrastructure.gate.hook_files import (
     plan_removal,
     write_change,
 )
-from quorum.infrastructure.gate.probe_record import read_version
 
 _NEXT_STEP = {
     "codex": "Codex asks you to trust these hooks, and skips them until you do: open it and enter /hooks",

@@ -17,9 +17,14 @@ from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
-from quorum.infrastructure.gate.agent_probe import GateBehavior, ProbeResult, probe_agent
+from quorum.infrastructure.gate.agent_probe import (
+    GateBehavior,
+    ProbeResult,
+    keep_result,
+    probe_agent,
+    read_version_alone,
+)
 from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
-from quorum.infrastructure.gate.probe_record import keep_result, read_version_alone
 
 _FAILURE = {
     GateBehavior.MISSING: "quorum is missing",

@@ -17,7 +17,7 @@ import msgspec
 from quorum.cli.confirmation import confirm
 from quorum.cli.importing import AGENTS, ImportOptions
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.errors import complain
@@ -25,8 +25,7 @@ from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import escape_path
-from quorum.infrastructure.importing.places import ImportPlaces
-from quorum.infrastructure.importing.session_files import SessionSource
+from quorum.infrastructure.importing.places import ImportPlaces, SessionSource
 from quorum.infrastructure.importing.sessions import SessionsReport, import_sessions, list_sources
 from quorum.infrastructure.importing.takeover import list_new_paths, read_setups, select_new_rules, take_over
 from quorum.infrastructure.permissions.in_force import open_rule_file

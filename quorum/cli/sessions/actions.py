@@ -377,7 +377,7 @@ REVIEW_TYPES = ("review_requested", "review_decided")
 async def check_signatures(records: Sequence[LedgerRecord]) -> tuple[tuple[str, ...], bool]:
     """Lines for the person, and whether each approval that people had to sign has signatures that hold. Where
     the policy names nobody, none is checked. Raises ConfigError for a policy that cannot be read."""
-    from quorum.domain.sessions.signed_decisions import list_signed_decisions
+    from quorum.domain.sessions.waiting_review import list_signed_decisions
 
     if not (decisions := list_signed_decisions(records)):
         return (), True

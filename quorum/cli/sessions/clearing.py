@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from quorum.cli.confirmation import confirm
 from quorum.cli.sessions import PruneOptions, RedactOptions
 from quorum.cli.sessions.actions import print_table
-from quorum.domain.sessions.pruning import Pruned
+from quorum.domain.sessions.session_summary import Pruned
 from quorum.domain.text.amounts import format_amount
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.session_search import discard_search_index, locate_search_index

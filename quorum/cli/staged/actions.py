@@ -94,8 +94,8 @@ class LayerStore:
         from quorum.domain.conversation.history import UserMessage
         from quorum.domain.events.event import MessageAdded
         from quorum.infrastructure.files.diff import render_unified_diff
-        from quorum.infrastructure.session_paths import build_path_policy
         from quorum.infrastructure.staging.workspace_layer import open_layer
+        from quorum.infrastructure.storage import build_path_policy
 
         policy = build_path_policy(self.sessions.settings, (Path(stored.workspace),))
         with open_layer(stored, os.environ, policy.is_protected, complain) as layer:

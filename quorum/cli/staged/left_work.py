@@ -43,9 +43,8 @@ async def _merge(layer: EnteredLayer, settings: Settings, files: Sequence[Path])
     from quorum.domain.sessions.session_summary import LedgerRecord
     from quorum.infrastructure.files.workspace import Workspace
     from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
-    from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
     from quorum.infrastructure.staging.left_work import LeftWork, open_stored_records
-    from quorum.infrastructure.storage import open_keeper, open_storage
+    from quorum.infrastructure.storage import build_path_policy, list_own_paths, open_keeper, open_storage
 
     workspace = Workspace(roots=[Path(layer.folder.workspace)])
     own = list_own_paths(settings, workspace.roots, os.environ, files)

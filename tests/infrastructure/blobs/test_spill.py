@@ -14,7 +14,7 @@ import pytest
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import BlobError
 from quorum.domain.text.output import Text
-from quorum.infrastructure.store.blobs import spill as module
+from quorum.infrastructure.store.blobs import file_store as module
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 
 
@@ -60,7 +60,7 @@ def test_a_full_disk_does_not_stop_the_tool_and_is_reported_when_it_is_to_be_kep
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
-        "from pathlib import Path; from quorum.infrastructure.store.blobs.spill import FileSpill;"
+        "from pathlib import Path; from quorum.infrastructure.store.blobs.file_store import FileSpill;"
         "spill = FileSpill(Path(sys.argv[1]));"
         "[spill.write('x' * 100_000) for _ in range(10)];"
         "print(spill.trouble)"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from quorum.infrastructure.files.real_paths import RealPaths
+from quorum.infrastructure.files.opened_path import RealPaths
 
 
 def test_each_path_leads_where_the_system_says(tmp_path: Path) -> None:

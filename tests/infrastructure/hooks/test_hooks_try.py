@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.api import RecordingHook
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import Hook, RequestDraft
-from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.hook_points import (
     Abort,
     Continue,

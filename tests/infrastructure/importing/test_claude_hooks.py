@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS
 from quorum.infrastructure.importing.claude import may_run_open_folder

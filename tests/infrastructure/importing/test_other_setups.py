@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.takeover import read_setups
 from tests.support.settings_machine import Machine

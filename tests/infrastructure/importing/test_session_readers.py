@@ -14,7 +14,7 @@ from quorum.domain.importing.foreign_session import (
 from quorum.infrastructure.importing.claude import list_claude_sessions, read_claude_session
 from quorum.infrastructure.importing.codex import list_codex_sessions, read_codex_session
 from quorum.infrastructure.importing.other_agents import list_opencode_sessions, read_opencode_session
-from quorum.infrastructure.importing.session_files import ReadSession
+from quorum.infrastructure.importing.places import ReadSession
 
 _TIME = "2026-11-29T09:55:52.877Z"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
+from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.takeover import read_setups
 from tests.support.settings_machine import Machine

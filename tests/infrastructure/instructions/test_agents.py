@@ -105,7 +105,7 @@ async def test_its_calls_are_held_by_the_mode_of_the_session(stage: SessionStage
 
 @pytest.mark.long
 async def test_while_a_plan_is_made_it_changes_nothing(stage: SessionStage) -> None:
-    from quorum.domain.plan.phase import PhaseScope
+    from quorum.domain.plan.plan import PhaseScope
 
     put(stage.root, "writer", "tools: write_file")
     answers = [calls_response(write("b.txt", "b")), says("no")]

@@ -13,7 +13,7 @@ import pytest
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import ToolResults, UserMessage
-from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.questions import Reject
 from quorum.domain.text.json_value import JsonValue
 from tests.infrastructure.instructions.test_instructions_in_a_session import Trusting

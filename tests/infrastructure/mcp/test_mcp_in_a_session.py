@@ -15,7 +15,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import Reject
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.session_inputs import SessionInputs
 from quorum.infrastructure.trust_decisions import open_trust_decisions

@@ -18,8 +18,8 @@ from quorum.domain.shell.network_hosts import HostList, HostPattern, sort_entrie
 from quorum.infrastructure.execution.network import host_proxy
 from quorum.infrastructure.execution.network.command_secrets import CommandSecret, HandedSecrets
 from quorum.infrastructure.execution.network.host_proxy import HostProxy
+from quorum.infrastructure.execution.network.proxy_request import TlsStream
 from quorum.infrastructure.execution.network.session_authority import SessionAuthority
-from quorum.infrastructure.execution.network.tls_stream import TlsStream
 from tests.support.loopback_net import Answer, Authority, RecordingServer
 
 HOST = "api.example.org"

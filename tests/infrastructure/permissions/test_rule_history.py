@@ -10,7 +10,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permission_rules import Answer, Rule
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import NewSession
-from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
+from quorum.infrastructure.permissions.in_force import WorkspaceHistory
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_storage import FakeStorage
 

@@ -10,7 +10,7 @@ import pytest
 
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.permissions.in_force import try_call
 from quorum.infrastructure.session_inputs import SessionInputs

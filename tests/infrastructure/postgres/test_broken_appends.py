@@ -37,7 +37,7 @@ from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres import server
-from quorum.infrastructure.store.sql.session_chain import SessionChain
+from quorum.infrastructure.store.sql.rows import SessionChain
 
 server.ABANDONED_SECS = 1
 write_chain = SessionChain.write

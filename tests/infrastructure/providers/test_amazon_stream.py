@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
+from quorum.infrastructure.models.clouds.amazon_bedrock import is_framed, unpack_frames
 from quorum.infrastructure.models.shared.answer_reading import EventDecoder
 
 EVENTS = [json.dumps({"type": "ping", "n": n, "text": "ü" * n}) for n in range(4)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
+from quorum.infrastructure.storage import build_path_policy, list_own_paths
 
 
 def test_the_socket_is_quorums_own_for_file_tools_guards_and_the_sandbox(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from quorum.domain.review.mode import Mode
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from quorum.infrastructure.session_paths import list_own_paths
+from quorum.infrastructure.storage import list_own_paths
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import tool_in
 from tests.infrastructure.commands.job_bench import JobBench

@@ -18,7 +18,7 @@ from quorum.infrastructure.execution.commands.environment import build_command_e
 from quorum.infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from quorum.infrastructure.execution.sandbox.opening import build_sandbox
 from quorum.infrastructure.hooks.command_hook import CommandHook
-from quorum.infrastructure.session_paths import list_own_paths
+from quorum.infrastructure.storage import list_own_paths
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from quorum.infrastructure.tools.custom_tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in

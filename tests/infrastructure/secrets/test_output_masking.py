@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.events.masking import SecretMask
-from quorum.infrastructure.secrets.output_masking import mask_logs
+from quorum.infrastructure.secrets.known import mask_logs
 
 ROOT = Path(__file__).parents[3]
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"
@@ -70,7 +70,7 @@ def test_the_last_mask_is_the_one_that_counts_and_can_be_taken_off(logged: io.St
 def test_the_account_of_a_crash_holds_no_secret(crash: str) -> None:
     code = (
         "import sys\nfrom quorum.domain.events.masking import SecretMask\n"
-        "from quorum.infrastructure.secrets.output_masking import mask_crashes\n"
+        "from quorum.infrastructure.secrets.known import mask_crashes\n"
         f"KEY = ''.join(reversed({KEY[::-1]!r}))\nmask = SecretMask()\nmask.learn('THE_KEY', KEY)\n"
         f"mask_crashes(mask.mask_text)\n{crash}\n"
     )

@@ -11,7 +11,7 @@ from quorum.domain.review.path_policy import OwnCode
 from quorum.infrastructure.config.policy_table import NO_POLICY
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.managed_policy import build_folder_check
-from quorum.infrastructure.session_paths import build_path_policy
+from quorum.infrastructure.storage import build_path_policy
 
 
 @pytest.mark.parametrize(

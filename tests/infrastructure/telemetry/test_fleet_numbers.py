@@ -10,7 +10,7 @@ from typing import NoReturn, cast
 import pytest
 
 from quorum.application.ports.fleet import Fleet
-from quorum.domain.fleet_metrics import FleetGauge, measure_fleet
+from quorum.domain.fleet_session import FleetGauge, measure_fleet
 from quorum.fleet import metrics
 from quorum.infrastructure.blocking import Outage
 from quorum.infrastructure.telemetry.otlp import FleetNumbers

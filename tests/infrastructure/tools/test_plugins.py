@@ -11,7 +11,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
 from quorum.infrastructure.config.loading import load_settings
-from quorum.infrastructure.config.session_choices import AskedModels
+from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.permissions.in_force import open_rule_file
 from quorum.infrastructure.session_inputs import SessionInputs

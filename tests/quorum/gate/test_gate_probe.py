@@ -18,8 +18,9 @@ from quorum.infrastructure.gate.agent_probe import (
     GateBehavior,
     ProbeResult,
     ProbeState,
+    keep_result,
+    read_results,
 )
-from quorum.infrastructure.gate.probe_record import keep_result, read_results
 from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
 from quorum.infrastructure.gate.scripted_model import ScriptedCall, ScriptedModel
 from quorum.infrastructure.staging.probing import find_obstacle

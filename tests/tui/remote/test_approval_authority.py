@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from textual.binding import Binding
 
-from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
-from quorum.rpc.power import find_power, find_risk
+from quorum.rpc.power import RemoteApproval, find_power, find_risk
 from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 

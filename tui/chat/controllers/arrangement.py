@@ -11,8 +11,7 @@ from textual.widgets import Static
 
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
-from quorum.tui.widgets.empty_prompt import SIGN
-from quorum.tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange
+from quorum.tui.widgets.layout import CLASSES, JOINED, SIGN, Arrangement, arrange
 
 if TYPE_CHECKING:
     from quorum.tui.vim.editor import VimMode

@@ -11,7 +11,7 @@ from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import LineSource
-    from quorum.tui.copying.copier import Piece
+    from quorum.tui.copying import Piece
 
 _MOST_DIGITS = 9
 _LINES_AT_ONCE = 2_000
@@ -30,7 +30,7 @@ class CopyController:
 
     def action_copy(self, wish: str = "") -> None:
         """Copy the latest answer, or what is wished for: a kind of piece, a number, or both."""
-        from quorum.tui.copying.copier import KINDS, find_piece
+        from quorum.tui.copying import KINDS, find_piece
 
         kind, nth = "answer", 1
         for word in wish.split():
@@ -73,7 +73,7 @@ class CopyController:
         self._host.run_worker(copy_and_say(), group="copying")
 
     async def _copy_text(self, text: str, what: str) -> str:
-        from quorum.tui.copying.copier import copy
+        from quorum.tui.copying import copy
 
         return await copy(self._host.app, text, what, workspace=self._workspace)
 

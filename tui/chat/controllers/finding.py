@@ -10,7 +10,7 @@ from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from quorum.tui.copying.stop_bar import StopBar
+    from quorum.tui.copying import StopBar
     from quorum.tui.finding_bar import FindBar
 
 
@@ -43,7 +43,7 @@ class FindController:
 
     async def action_mark(self, backwards: bool) -> None:
         """Mark the latest part of the transcript; after that, the one above or below."""
-        from quorum.tui.copying.stop_bar import StopBar
+        from quorum.tui.copying import StopBar
 
         if isinstance(self._bar, StopBar):
             self._bar.focus()

@@ -47,7 +47,7 @@ class GoalController:
 
     async def _change(self, agent: AgentSession, text: str) -> None:
         from quorum.domain.errors import QuorumError
-        from quorum.domain.goal.goal import parse_goal
+        from quorum.domain.goal import parse_goal
 
         try:
             if text == _OFF:

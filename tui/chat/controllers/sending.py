@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from quorum.tui.agent.turns import QueuedTask, Turns
-from quorum.tui.agent.user_commands import MARK, TypedCommand, parse_memory, parse_user_command
+from quorum.tui.agent.turns import MARK, QueuedTask, Turns, TypedCommand, parse_memory, parse_user_command
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.chat.controllers.memory import MemoryController
 from quorum.tui.chat.controllers.writing import WritingController

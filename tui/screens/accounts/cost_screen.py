@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
-from quorum.application.view.status import Book
+from quorum.application.view.present import Book
 from quorum.domain.conversation.cost import CapStanding, Spending
 from quorum.domain.text.amounts import format_amount, format_tokens
 from quorum.domain.text.printable import make_printable

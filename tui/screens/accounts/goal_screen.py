@@ -12,7 +12,7 @@ from quorum.tui.screens.accounts.sheet import AccountSheet, wrap_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorum.domain.goal.goal import Goal
+    from quorum.domain.goal import Goal
 
 _LONGEST = 4_000
 _NONE = (

@@ -34,7 +34,7 @@ from quorum.domain.events.event import (
     GoalSet,
     OutdatedTestsClaimed,
 )
-from quorum.domain.goal.goal import Goal, GoalCheck, GoalFile, TypedGoal, claims_tests, find_last_test_run
+from quorum.domain.goal import Goal, GoalCheck, GoalFile, TypedGoal, claims_tests, find_last_test_run
 from quorum.domain.review.permission_rules import COMMAND_TOOL
 from quorum.domain.text.json_value import JsonObject
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import CompactionDraft
 from quorum.application.calls.outputs import Outputs
-from quorum.application.empty_answer import ask_for_words
 from quorum.application.event_bus import EventBus, translate_stream_event
 from quorum.application.ports.models import LlmGateway, MessageShaper
+from quorum.application.structured_answer import ask_for_words
 from quorum.domain.calls.hook_points import Skip
 from quorum.domain.conversation.compaction import (
     ContextBudget,

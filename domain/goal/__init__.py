@@ -1,1 +1,0 @@
-"""A goal: what the person wants reached, the checks that say whether it is, and receipts of attempts."""

@@ -1,1 +1,0 @@
-"""Copying what the transcript holds, as it was written."""
