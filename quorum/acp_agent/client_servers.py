@@ -10,7 +10,7 @@ from typing import TypeAlias
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from quorum.acp_agent.tool_calls import show_line
-from quorum.infrastructure.config.web_address import is_web_address
+from quorum.infrastructure.config.about import is_web_address
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
