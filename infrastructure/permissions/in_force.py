@@ -34,7 +34,8 @@ from quorum.domain.review.permission_rules import (
     find_matching_rules,
 )
 from quorum.domain.review.questions import RulePreview, RuleScope
-from quorum.domain.review.rule_replay import CALL_EVENTS, PastAnswer, PastCall, RuleReplay, list_past_calls
+from quorum.domain.review.rule_replay import PastAnswer, PastCall, RuleReplay
+from quorum.domain.sessions.past_calls import CALL_EVENTS, list_past_calls
 from quorum.domain.sessions.session_facts import escape_surrogates
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.shell.network_hosts import HOST_RULE, sort_entries

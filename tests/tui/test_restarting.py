@@ -16,10 +16,11 @@ from quorum.domain.events.event import SandboxChecked
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NamedSession, NewSession
 from quorum.errors import RestartedCommand
+from quorum.tui.chat.carried_tab import CarriedTab
 from quorum.tui.chat.controllers.settings import SettingsController
 from quorum.tui.keys.choices import CYCLED_MODES
 from quorum.tui.keys.keyed_app import Restart
-from quorum.tui.tabs.carrying import CarriedApp, CarriedTab, decode, encode, note_refusal
+from quorum.tui.tabs.carrying import CarriedApp, decode, encode, note_refusal
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tests.support.fake_layer import FakeLayer

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from quorum.application.session.session_record import SessionRecord
     from quorum.domain.events.event import Event
     from quorum.tui.agent.opening import Wanted
+    from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.copying import StopBar
     from quorum.tui.finding_bar import FindBar
-    from quorum.tui.tabs.carrying import CarriedTab
 
 
 async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: SidePanel) -> None:
@@ -322,7 +322,7 @@ class ChatScreen(DrawnOnce):
         """The prompt takes every key from the start."""
         self.prompt.focus()
         if self.carried is not None:
-            from quorum.tui.tabs.carrying import put_draft
+            from quorum.tui.chat.carried_tab import put_draft
 
             put_draft(self.carried, self.prompt)
 
@@ -425,7 +425,7 @@ class ChatScreen(DrawnOnce):
         self.current.session = session
         carried, self.carried = self.carried, None
         if carried is not None:
-            from quorum.tui.tabs.carrying import resume_tab
+            from quorum.tui.chat.carried_tab import resume_tab
 
             await resume_tab(carried, session, self.turns, self.transcript, self)
         self._recall.history.hide = agent.mask.mask_text

@@ -19,8 +19,8 @@ from quorum.tui.chat.tab_bar import Label
 from quorum.tui.keys.keyboard_guard import Guarded
 
 if TYPE_CHECKING:
+    from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.chat.chat_screen import ChatScreen
-    from quorum.tui.tabs.carrying import CarriedTab
     from quorum.tui.tabs.session_host import SessionHost
 
 
