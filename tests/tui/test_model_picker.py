@@ -163,6 +163,17 @@ async def test_the_current_model_is_marked_and_the_arrows_move_from_there(tmp_pa
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("model", "is_said"), [("offline/offline", True), ("fake/model-1", False)])
+async def test_without_a_model_the_way_to_a_local_server_is_said(tmp_path, model, is_said):
+    async with on_stage(tmp_path, size=(80, 24), model=model) as stage:
+        await opened(stage, offline=("offline/offline",), fake=("fake/model-1",))
+        await stage.shows("enter chooses")
+        if is_said:
+            await stage.shows("for a server of models on this machine, start it, then /new")
+        else:
+            assert "on this machine" not in stage.text()
+
+
 async def test_escape_leaves_the_model_as_it_is(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/a", "fake/model-1"))

@@ -128,6 +128,7 @@ def _is_full_name(text: str) -> bool:
 
 
 _HINT = "type to filter, or a full provider/model"
+_LOCAL = "for a server of models on this machine, start it, then /new"
 _REMARK_CELLS = 6  # the indent of a remark, and the scroll bar
 
 
@@ -166,9 +167,9 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, agent: AgentSession) -> None:
+    def __init__(self, agent: AgentSession, *, has_model: bool) -> None:
         super().__init__()
-        self._agent = agent
+        self._agent, self._has_model = agent, has_model
         self._catalogue = Catalogue(agent.models.providers, agent.models.current)
         self._rows: list[Row] = []
         self._query = ""
@@ -188,6 +189,8 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def on_mount(self) -> None:
         """Ask all providers at once."""
         self._show()
+        if not self._has_model:
+            self._tell(_LOCAL)
         for provider in self._catalogue.providers:
             self.run_worker(self._ask(provider), group="asking")
 

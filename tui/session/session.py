@@ -378,7 +378,7 @@ class Session:
     def build_model_picker(self) -> ModelPicker:
         from quorum.tui.screens.model_picker import ModelPicker
 
-        return ModelPicker(self.agent)
+        return ModelPicker(self.agent, has_model=self.facts.has_model)
 
     def build_session_picker(self) -> SessionPicker:
         from quorum.tui.screens.session_picker import SessionPicker
