@@ -14,6 +14,7 @@ from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
 from quorum.domain.review.effects.stored_secrets import tells_stored_secrets
 from quorum.domain.review.effects.task_terms import ask_for_task
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.program_table import names_use
 from quorum.domain.review.plain_request import Effect, RequestTerms
 
 _MOST_WORDS = 3
@@ -39,10 +40,10 @@ _SAYS = frozenset(
 _REHEARSED = frozenset({"--dry-run", "--help", "-h", "-?", "--version", "--plan", "--check"})
 
 
-def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iterator[SideEffect]:
+def judge_own_words(run: Invocation, *, is_known: bool) -> Iterator[SideEffect]:
     """What a program is told to do that nothing else is known of, or a script of the project by its name.
 
-    `is_known`: a row says what it does with its words. `is_judged`: the tables of uses tell of this one.
+    `is_known`: a row says what it does with its words.
     """
     if (not run.arguments and "-" not in run.program) or not _REHEARSED.isdisjoint(run.arguments):
         return
@@ -59,20 +60,21 @@ def judge_own_words(run: Invocation, *, is_known: bool, is_judged: bool) -> Iter
         return
     does = " ".join((run.program, *words))[:80]
     if run.program not in _SAYS:
-        yield from _judge_task(run, words, does, is_judged=is_judged)
+        yield from _judge_task(run, words, does)
 
 
-def _judge_task(run: Invocation, words: Sequence[str], does: str, *, is_judged: bool) -> Iterator[SideEffect]:
-    destroys = goes_back = None
-    if not is_judged:
-        destroys = next(filter(_is_deletion, words), None)
-        if destroys is None and (
-            not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
-            or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
-        ):
-            destroys = run.program
-        if any(map(_DATABASE.fullmatch, words)):
-            goes_back = next(filter(_GOES_BACK.fullmatch, words), None)
+def _judge_task(run: Invocation, words: Sequence[str], does: str) -> Iterator[SideEffect]:
+    goes_back = None
+    destroys = next(filter(_is_deletion, words), None)
+    if destroys is None and (
+        not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
+        or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+    ):
+        destroys = run.program
+    if any(map(_DATABASE.fullmatch, words)):
+        goes_back = next(filter(_GOES_BACK.fullmatch, words), None)
+    if (destroys or goes_back) and names_use(run):  # the tables say whether it does harm
+        destroys = goes_back = None
     if destroys is not None:
         terms = _ask_for(run, destroys, Effect.TAKE_AWAY)
         yield SideEffect(EffectKind.HARM, f"deletes something: {does}", request=terms)

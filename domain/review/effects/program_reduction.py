@@ -64,7 +64,6 @@ from quorum.domain.review.effects.word_judgement import (
 )
 from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed, print_words
 from quorum.domain.review.hazards.places import governs_agents
-from quorum.domain.review.hazards.program_table import names_use
 from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
@@ -508,8 +507,7 @@ class ProgramReduction(Struct, frozen=True):
         if row is None and "$" not in run.program:
             self._scope.add(EffectKind.UNKNOWN, f"runs {run.program}, of which nothing is known")
         known = row or UNKNOWN_PROGRAM
-        is_judged = row is None and names_use(run)
-        for effect in judge_own_words(run, is_known=row is not None, is_judged=is_judged):
+        for effect in judge_own_words(run, is_known=row is not None):
             self._scope.reducer.add(effect if self._scope.is_seen_elsewhere else replace(effect, request=None))
         words = parse_words(run.arguments, known)
         if run.leading:

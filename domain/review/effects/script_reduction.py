@@ -47,6 +47,7 @@ _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _OVERWRITES = frozenset({">", ">|", "&>"})
 _OF_SEVERAL_FILES = re.compile(r"""[*?]|^"?\$(?:\{\w+\}|\w+)"?$""")  # a pattern, or what a loop goes over
 _BRACES = re.compile(r"([\w./~*?-]*)\{([\w./~*-]*(?:,[\w./~*-]*)+)\}([\w./~*?-]*)")
+_ROW = re.compile(r"([\w./~*?-]*)\{(\d{1,4})\.\.(\d{1,4})\}([\w./~*?-]*)")
 _READ_INTO_VARIABLES = (("read",), ("mapfile",), ("readarray",))
 _DESCRIPTOR = re.compile(r"\d+|-")
 _UNCHECKED = frozenset(
@@ -510,7 +511,12 @@ def _shows_variables_of_others(whole: Invocation, run: Invocation) -> bool:
 
 
 def _expand_braces(word: str) -> Sequence[str]:
-    """The words that braces with commas stand for; quotes, within which they stand for none, are gone here."""
+    """The words that braces with commas, or with the ends of a row of numbers, stand for; quotes, within which
+    they stand for none, are gone here."""
+    if (row := _ROW.fullmatch(word)) is not None:
+        first, last = sorted((int(row[2]), int(row[3])))
+        is_short = last - first < _MOST_STARTED
+        return [f"{row[1]}{each}{row[4]}" for each in (range(first, last + 1) if is_short else "*")]
     found = _BRACES.fullmatch(word)
     if found is None or not (found[1] or found[3]):
         return (word,)

@@ -366,7 +366,7 @@ class _ScriptRun:
             self._flow(run, command.writes)
 
     def _judge_run(self, run: Invocation) -> None:
-        if (own := hold_own_words((run.program, *run.arguments))) is not None:
+        if run.program == "set" and (own := hold_own_words(("set", *run.arguments))) is not None:
             self._values["@"] = self._values["*"] = own
         if run.program in _ASSIGNING:
             for assignment in filter(is_assignment, run.arguments):

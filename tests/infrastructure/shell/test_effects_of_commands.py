@@ -685,6 +685,8 @@ def test_what_a_command_reads_writes_and_deletes_is_told() -> None:
             {("read", "kept"), ("write", "jar"), ("write", "new")},
         ),
         ("wget -q -o log http://127.0.0.1/a", {("write", "a"), ("write", "log")}),
+        ("touch a/{1..3}", {("write", "a/1"), ("write", "a/2"), ("write", "a/3")}),
+        ("touch f{1..900}.txt", {("write", "f*.txt")}),
     ],
 )
 def test_files_that_a_program_names_in_its_own_way_are_told(command: str, told: set[tuple[str, str]]) -> None:
