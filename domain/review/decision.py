@@ -401,10 +401,12 @@ def can_run_sandboxed(subject: Subject, paths: PathPolicy) -> bool:
 
 
 def _explain_missing_proof(subject: Subject) -> str:
-    """Why a command is not known to change nothing: else it would have run unasked."""
-    if subject.shell is None or subject.shell.is_read_only:
+    """Why a command is not known to change nothing: else it would have run unasked. A gap of the sandbox is
+    told by itself."""
+    shell = subject.shell
+    if shell is None or shell.is_read_only or shell.reason == shell.sandbox_gap:
         return ""
-    return f"; {subject.shell.reason}"
+    return f"; {shell.reason}"
 
 
 def _is_edit_inside(subject: Subject, paths: PathPolicy) -> bool:
