@@ -51,11 +51,13 @@ class LayerWaits(Fact, frozen=True, kw_only=True, tag="layer_waits"):
         apart = f"what {format_amount(self.unmerged, 'subagent')} changed is not merged"
         if not self.files and not self.commits and self.unmerged:
             return f"{apart} and waits for your review (layer {self.layer}); your folder is as it was before"
-        commits = f" and {format_amount(self.commits, 'commit')}" if self.commits else ""
+        changed = [format_amount(self.commits, "commit")] if self.commits else []
+        if self.files:
+            files = format_amount(self.files, "changed file")
+            changed.insert(0, f"{files} (+{self.added:,} −{self.removed:,})")
         conflicts = f"; {self.conflicts:,} in conflict with yours" if self.conflicts else ""
-        changed = f"{format_amount(self.files, 'changed file')} (+{self.added:,} −{self.removed:,}){commits}"
-        waits = "waits" if (self.files, self.commits) == (1, 0) else "wait"
-        held = f"{changed} {waits} for your review (layer {self.layer})"
+        waits = "waits" if self.files + self.commits == 1 else "wait"
+        held = f"{' and '.join(changed) or 'moved refs'} {waits} for your review (layer {self.layer})"
         unmerged = f"; {apart}" if self.unmerged else ""
         return f"{held}; your folder is as it was before{conflicts}{unmerged}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -128,7 +129,11 @@ def create_layer(state: Path, workspace: str) -> Path:
         meta = _Meta(v=_VERSION, workspace=workspace, began_ns=_read_clock(place), made_ms=made_ms)
         _write_meta(place, meta)
     except OSError as error:
-        raise StagingError(f"no layer can be kept in {above}: {error.strerror}; make room there") from error
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = (
+            "make room there" if is_full else "repair that, or name another state folder with XDG_STATE_HOME"
+        )
+        raise StagingError(f"no layer can be kept in {above}: {error.strerror}; {remedy}") from error
     return place
 
 

@@ -357,7 +357,7 @@ class LayerRepository:
         raise _UnfitIndex("git cannot read the index of the layer: what is staged there stays there")
 
     def list_index(self, git: GitWriter, path: str, *options: str) -> bytes:
-        """What an index stages, as git prints it."""
+        """What an index stages, as git prints it. Raises ToolError where git cannot read it."""
         copy = git.top / "index"
         if os.path.isfile(path):
             shutil.copyfile(path, copy)

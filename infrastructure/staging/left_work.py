@@ -123,7 +123,11 @@ class LeftWork:
         session_id = origin.session_id if origin is not None else ""
         async with self._open_record(session_id) as record:
             if origin is None or record is None:
-                unrecorded = "its session is not on record any more, so this is not either"
+                unrecorded = (
+                    "whose session this was cannot be read, so it is on no record"
+                    if origin is None
+                    else "its session is not on record any more, so this is not either"
+                )
                 return *await merge_recorded(layer, self._layer, self._environ, _leave_unrecorded), unrecorded
             context, last = origin.context, _find_last(record.records, origin.context)
 

@@ -168,10 +168,12 @@ class RepositoryMerger:
         self._beside[ref] = self._beside[beside] = beside
         if self._refs.get(beside) != after:
             self._refs[beside] = after
+        uncommitted = (
+            ", and in the workspace as changes that are not committed" if ref.startswith(_HEADS) else ""
+        )
         self._remarks.append(
             f"{ref.removeprefix(_HEADS)} was moved by somebody else meanwhile, and git cannot merge both by "
-            f"itself: that stays, its own commits are on {beside.removeprefix(_HEADS)}, and what it committed "
-            "is in the workspace as changes that are not committed"
+            f"itself: that stays, and what it committed is on {beside.removeprefix(_HEADS)}{uncommitted}"
         )
 
     def _find_name_beside(self, ref: str, after: str) -> str:

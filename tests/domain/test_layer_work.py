@@ -329,3 +329,5 @@ def test_what_waits_is_said_of_one_file_and_of_several() -> None:
     assert WAITS.sentence.startswith("1 changed file (+0 −0) waits for your review (layer 1)")
     assert replace(WAITS, files=2).sentence.startswith("2 changed files (+0 −0) wait for")
     assert replace(WAITS, commits=1).sentence.startswith("1 changed file (+0 −0) and 1 commit wait for")
+    assert replace(WAITS, files=0, commits=1).sentence.startswith("1 commit waits for")
+    assert replace(WAITS, files=0).sentence.startswith("moved refs wait for")

@@ -380,11 +380,14 @@ const transcript = (() => {
       told.remark([`from here on what changes goes to the layer ${event.layer}, until the person reviews it`, ...event.notices].join("; "));
     },
     layer_waits(told, event) {
-      const commits = event.commits ? ` and ${amount(event.commits, "commit")}` : "";
-      const conflicts = event.conflicts ? `; ${event.conflicts} in conflict with the person's` : "";
-      const changed = `${amount(event.files, "changed file")} (+${event.added} −${event.removed})${commits}`;
-      const unmerged = event.unmerged ? `; what ${amount(event.unmerged, "subagent")} changed is not merged` : "";
-      told.remark(`${changed} wait in the layer ${event.layer}${conflicts}${unmerged} (sha256 ${event.digest})`);
+      const changed = event.files ? [`${amount(event.files, "changed file")} (+${event.added} −${event.removed})`] : [];
+      if (event.commits) changed.push(amount(event.commits, "commit"));
+      if (!changed.length && !event.unmerged) changed.push("moved refs");
+      const waits = event.files + event.commits === 1 ? "waits" : "wait";
+      const held = changed.length ? [`${changed.join(" and ")} ${waits} in the layer ${event.layer}`] : [];
+      if (event.conflicts) held.push(`${event.conflicts} in conflict with the person's`);
+      if (event.unmerged) held.push(`what ${amount(event.unmerged, "subagent")} changed is not merged`);
+      told.remark(`${held.join("; ")} (sha256 ${event.digest})`);
     },
     effects_voted(told, { votes }) {
       const unshown = votes.unshown ? `; the content of ${amount(votes.unshown, "file")} was not shown` : "";

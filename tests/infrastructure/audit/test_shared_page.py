@@ -499,6 +499,25 @@ def test_whose_signatures_a_call_takes_is_said_as_in_the_program(terms: SigningT
 
 
 @needs_node
+def test_what_waits_in_a_layer_is_told_without_what_there_is_none_of() -> None:
+    counts = [{"files": 0, "commits": 1}, {"files": 0}, {"files": 0, "unmerged": 1}, {"files": 1, "commits": 1}]
+    none = {"type": "layer_waits", "layer": "1", "digest": "ab", "added": 0, "removed": 0}
+    none |= {"commits": 0, "conflicts": 0, "unmerged": 0}
+    records = [record(seq, {**none, **each}) for seq, each in enumerate(counts)]
+
+    (told,) = run_in_node(
+        "return transcript.tell(given);", [{"session": "s", "records": records}], "transcript.js"
+    )
+
+    assert [each["line"] for each in told["entries"]] == [
+        "1 commit waits in the layer 1 (sha256 ab)",
+        "moved refs wait in the layer 1 (sha256 ab)",
+        "what 1 subagent changed is not merged (sha256 ab)",
+        "1 changed file (+0 −0) and 1 commit wait in the layer 1 (sha256 ab)",
+    ]
+
+
+@needs_node
 def test_goals_layers_signatures_and_work_in_the_background_have_lines_of_their_own() -> None:
     samples = (ROOT / "tests/domain/recorded/events.jsonl").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line)["event"] for line in samples]
@@ -527,7 +546,7 @@ def test_goals_layers_signatures_and_work_in_the_background_have_lines_of_their_
     assert lines == [
         "from here on what changes goes to the layer 1, until the person reviews it",
         "from here on what changes goes to the layer 1, until the person reviews it; a é",
-        "1 changed file (+0 −0) wait in the layer 1 (sha256 ab é)",
+        "1 changed file (+0 −0) waits in the layer 1 (sha256 ab é)",
         "2 changed files (+3 −4) and 1 commit wait in the layer 1; 1 in conflict with the person's; "
         "what 2 subagents changed is not merged (sha256 ab)",
         "the person approved the effects ab (0 files)",

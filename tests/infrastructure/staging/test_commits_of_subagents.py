@@ -105,7 +105,7 @@ def test_commits_that_cannot_be_merged_have_a_branch_beside_the_other(repository
         f"echo first > same; {COMMIT} one", f"echo two > same; echo 2 > kept; {COMMIT} two"
     )
 
-    assert any("its own commits are on main.writer-2" in each for each in remarks)
+    assert any("what it committed is on main.writer-2, and in the workspace" in each for each in remarks)
     log, beside, status, problems = repository.ask(
         "git log --format=%s", "git log --format=%s main.writer-2", "git status --porcelain", CLEAN[1]
     )

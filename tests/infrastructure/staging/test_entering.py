@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 import subprocess
@@ -220,6 +221,22 @@ def test_an_empty_layer_that_is_chosen_is_nobodys_while_others_are_looked_at(hom
         return enter_layer(home.root, home.environ, has_effects=has_effects).folder.place.name, seen
 
     assert run_forked(choose) == ("1", [True])
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [(errno.ENOSPC, "make room there"), (errno.EROFS, "another state folder with XDG_STATE")],
+)
+def test_where_no_layer_can_be_kept_it_is_said_what_helps(
+    home: Home, code: int, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object, **_named: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+
+    with pytest.raises(StagingError, match=remedy):
+        create_layer(home.state, str(home.root))
 
 
 def test_a_layer_is_removed_with_folders_that_nobody_may_enter(home: Home) -> None:

@@ -255,7 +255,10 @@ def test_what_a_killed_process_left_is_merged_by_the_next(place: Place) -> None:
         return place.merge_left(), place.describe()
 
     said, found = run_forked(enter)
-    assert [each.split(";")[0] for each in said] == ["what writer-1 changed is in the layer now"]
+    assert said == [
+        "what writer-1 changed is in the layer now; "
+        "whose session this was cannot be read, so it is on no record"
+    ]
     assert (found["new"][11:], found["same"][11:]) == ("new\n", "theirs\n")
     assert run_forked(enter) == ([], found)
 
