@@ -114,9 +114,9 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
 async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(postgres):
     table = StorageTable(url=postgres.new_database())
     running = await asyncio.to_thread(open_storage, table, {})
-    with postgres.connect(parse_address(table.url).database) as connection:
-        connection.execute(f"UPDATE alembic_version SET version_num = '{connection.REVISION}.01'")
-        connection.execute("CREATE TABLE added (colour text)")
+    with postgres.connect(parse_address(table.url).database) as opened:
+        opened.execute(f"UPDATE alembic_version SET version_num = '{connection.REVISION}.01'")
+        opened.execute("CREATE TABLE added (colour text)")
 
     started = await asyncio.to_thread(open_storage, table, {})
     for number, storage in enumerate((running, started)):
@@ -127,8 +127,8 @@ async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(post
 
     assert read_schema_state(table, {}).is_current
     assert upgrade_schema(table, {}).found == f"{connection.REVISION}.01"
-    with postgres.connect(parse_address(table.url).database) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [
+    with postgres.connect(parse_address(table.url).database) as opened:
+        assert opened.execute("SELECT version_num FROM alembic_version").fetchall() == [
             (f"{connection.REVISION}.01",)
         ]
 
@@ -140,8 +140,8 @@ def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path,
     with pytest.raises(LedgerError, match="cannot be upgraded"):
         upgrade_schema(table, {})
 
-    with postgres.connect(parse_address(table.url).database) as connection:
-        found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
+    with postgres.connect(parse_address(table.url).database) as opened:
+        found = opened.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
         assert found.fetchall() == []
     assert read_schema_state(table, {}).found == "0005"
 

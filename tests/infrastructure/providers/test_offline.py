@@ -246,7 +246,7 @@ async def test_a_part_not_understood_is_named_and_nothing_runs(prompt: str, part
     assert response.stop_reason == END_TURN
     assert "I did not understand" in response.text_content()
     assert part in response.text_content()
-    assert "start quorum again" in response.text_content()
+    assert "start a local server" in response.text_content()
     assert "read a.py and b.py" in response.text_content()
 
 

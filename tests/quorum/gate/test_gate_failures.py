@@ -50,6 +50,7 @@ def test_the_program_starts_in_a_folder_that_was_removed(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.setattr(sys, "executable", sys.executable)
 
