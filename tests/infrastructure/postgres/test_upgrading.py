@@ -130,9 +130,7 @@ async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(post
     assert read_schema_state(table, {}).is_current
     assert upgrade_schema(table, {}).found == f"{REVISION}.01"
     with postgres.connect(parse_address(table.url).database) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [
-            (f"{REVISION}.01",)
-        ]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(f"{REVISION}.01",)]
 
 
 def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path, monkeypatch):
