@@ -19,9 +19,17 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import Ledger
 from quorum.domain.calls.effects import FileState
 from quorum.domain.conversation import response
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import EventRefused, LedgerError, explain_host_failure, explain_unforeseen
 from quorum.domain.events import event as events
-from quorum.domain.events.event import ErrorOccurred, Event
+from quorum.domain.events.event import (
+    CallStarted,
+    ErrorOccurred,
+    Event,
+    FilesKept,
+    QuorumConcluded,
+    ReviewDecided,
+    VoteCast,
+)
 from quorum.domain.events.masking import SecretMask, StreamMask
 from quorum.domain.fact import PersonInput
 from quorum.domain.plan.plan import SessionPhase
@@ -99,6 +107,8 @@ def translate_stream_event(event: response.StreamEvent) -> events.Event | None:
 
 
 _log = logging.getLogger(__name__)
+_BEFORE_A_CALL = (FilesKept, VoteCast, QuorumConcluded, ReviewDecided)
+"""Of what is noted, that without which a call must not start."""
 
 
 class _Leaving(Struct, eq=False):
@@ -144,6 +154,7 @@ class EventBus:
         self._stream = StreamMask(mask) if mask is not None else None
         self._replay = Replay()
         self._reported_trouble = ""
+        self._unrecorded: dict[str, EventRefused] = {}  # by call: why what it depends on is not on record
         self.trouble = ""
         """Why the last event that was to be recorded is not; empty where it is."""
         self._leaving: deque[_Leaving] = deque()
@@ -182,12 +193,17 @@ class EventBus:
         return text if self._mask is None else self._mask.mask_text(text)
 
     async def announce(self, event: Event, *, urgent: bool = False) -> None:
-        """Record what is about to happen. Raises LedgerError where that fails: it must not happen then.
+        """Record what is about to happen. Raises LedgerError where that fails, or something that was noted of
+        this call never will be on the record: it must not happen then.
 
         `urgent`: the record must survive a loss of power as well.
         """
-        if (kept := self._keep(event, urgent=urgent)) and (trouble := await wait_shielded(kept)):
-            raise trouble
+        if kept := self._keep(event, urgent=urgent):
+            trouble = await wait_shielded(kept)
+            if trouble is None and isinstance(event, CallStarted):
+                trouble = self._unrecorded.get(event.context.call_id)
+            if trouble is not None:
+                raise trouble
 
     async def record(self, event: Event) -> None:
         """Record what has happened. A failure is reported, once until it works again."""
@@ -235,7 +251,9 @@ class EventBus:
             if flushes_later:
                 self._last_streamed = leaving.turn
             leaving.kept = asyncio.create_task(
-                self._append_in_turn(leaving, before, flushes_later, urgent=urgent, complain=complain)
+                self._append_in_turn(
+                    leaving, before, flushes_later, urgent=urgent, complain=complain, may_wait=may_wait
+                )
             )
         elif self._ledger is not None:
             leaving.kept = self._append(
@@ -272,6 +290,7 @@ class EventBus:
         *,
         urgent: bool,
         complain: bool,
+        may_wait: bool,
     ) -> LedgerError | None:
         """Mask an event in a thread, if it is not masked, and give it to the ledger after those `before` it.
 
@@ -284,20 +303,24 @@ class EventBus:
                 await before.wait()
             if flushes and self._stream is not None:
                 leaving.before = self._stream.flush()
-        except BaseException:
+        except BaseException as error:
             self._leaving.remove(leaving)  # what comes after it is not held up
-            raise
+            if not (may_wait and isinstance(error, Exception)):
+                raise
+            return self._refuse(leaving.event, error)
         finally:
             if leaving.turn is not None:
                 leaving.turn.set()  # the next runs after this step, in which this one is given to the ledger
         if self._ledger is not None:
-            return await self._append(self._ledger, leaving, urgent=urgent, complain=complain)
+            return await self._append(
+                self._ledger, leaving, urgent=urgent, complain=complain, may_wait=may_wait
+            )
         leaving.ready = True
         self._tell()
         return None
 
     def _append(
-        self, ledger: Ledger, leaving: _Leaving, *, urgent: bool, complain: bool, may_wait: bool = False
+        self, ledger: Ledger, leaving: _Leaving, *, urgent: bool, complain: bool, may_wait: bool
     ) -> asyncio.Future[LedgerError | None]:
         """Give an event to the ledger; the trouble if it could not be written."""
         kept: asyncio.Future[LedgerError | None] = asyncio.get_running_loop().create_future()
@@ -308,6 +331,8 @@ class EventBus:
                 self._note_written(leaving, error, complain=complain)
             else:
                 self._leaving.remove(leaving)  # what comes after it is not held up
+                if may_wait and isinstance(error, Exception):
+                    error = self._refuse(leaving.event, error)  # nobody else hears of it
             if kept.done():
                 return  # whoever waited for it was cancelled
             if error is None or isinstance(error, LedgerError):
@@ -329,11 +354,30 @@ class EventBus:
             self._reported_trouble = self.trouble = ""
         else:
             self.trouble = str(trouble)
+            self._remember(leaving.event, trouble)
             if leaving.event == ErrorOccurred(message=self.trouble):
                 leaving.is_published = False  # the same is reported once
         leaving.ready = True
         self._tell()
-        if complain and trouble is not None and self._reported_trouble != str(trouble):
+        if complain and trouble is not None:
+            self._complain(trouble)
+
+    def _refuse(self, event: Event, error: Exception) -> EventRefused:
+        """Say that an event that was noted is not on record, and never will be."""
+        why = explain_host_failure(error) or explain_unforeseen(error)
+        refused = EventRefused(f"{event.type} cannot be recorded: {why}")
+        self.trouble = str(refused)
+        self._remember(event, refused)
+        self._tell()
+        self._complain(refused)
+        return refused
+
+    def _remember(self, event: Event, trouble: LedgerError) -> None:
+        if isinstance(trouble, EventRefused) and isinstance(event, _BEFORE_A_CALL):
+            self._unrecorded[event.context.call_id] = trouble
+
+    def _complain(self, trouble: LedgerError) -> None:
+        if self._reported_trouble != str(trouble):
             self._reported_trouble = str(trouble)
             self.show(ErrorOccurred(message=self._reported_trouble))
 

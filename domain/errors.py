@@ -166,6 +166,10 @@ class LedgerError(QuorumError):
     """What happened cannot be put on the record, or the record cannot be read. The text names the remedy."""
 
 
+class EventRefused(LedgerError):
+    """This event will never be on the record, though what comes after it may be."""
+
+
 class DamagedLedger(LedgerError):
     """What keeps the sessions is damaged. Mended, or opened the next time, it has what can be read of them."""
 

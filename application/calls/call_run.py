@@ -575,6 +575,7 @@ class CallRun(DeclaredCall):
             self._state.events,
             self._state.one_session,
             opened=self.seal.opened if self.seal else (),
+            with_call=True,
         )
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:

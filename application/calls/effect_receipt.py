@@ -26,6 +26,7 @@ class EffectReceipt:
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
     What another session does meanwhile would count as its doing: it waits for `one_session`. Changes in the
     folders that were `opened` for it count as declared. `subagent_id`: what it changes is a subagent's work.
+    `with_call`: the start and the end of the call follow on the record, and are written together with it.
     `begun` is the manifest of the files that a process kept which was killed before it had looked again.
     """
 
@@ -38,11 +39,13 @@ class EffectReceipt:
         one_session: OneSession | None = None,
         *,
         opened: Sequence[str] = (),
+        with_call: bool = False,
         subagent_id: str | UnsetType = UNSET,
         begun: str = "",
     ) -> None:
         self._one_session = one_session
         self._context = context
+        self._with_call = with_call
         self._subagent_id = subagent_id
         self._begun = begun
         self._declared = access.writes | frozenset(opened)
@@ -67,14 +70,16 @@ class EffectReceipt:
                 return
             self._kept = kept = await self._keeper.keep(self._paths, self._report)
             if kept.manifest:
-                await self._events.announce(
-                    FilesKept(
-                        context=self._context,
-                        manifest=kept.manifest,
-                        files=len(kept.states),
-                        complete=kept.complete,
-                    )
+                begun = FilesKept(
+                    context=self._context,
+                    manifest=kept.manifest,
+                    files=len(kept.states),
+                    complete=kept.complete,
                 )
+                if self._with_call:
+                    self._events.note(begun)
+                else:
+                    await self._events.announce(begun)
         except LostConnection:
             raise
         except LedgerError as error:
@@ -108,9 +113,11 @@ class EffectReceipt:
     async def _tell(self, *, always: bool) -> None:
         effects = await self._find_changes()
         if always or self._begun or effects.changes or not effects.complete:
-            await self._events.record(
-                EffectsObserved(context=self._context, effects=effects, subagent_id=self._subagent_id)
-            )
+            observed = EffectsObserved(context=self._context, effects=effects, subagent_id=self._subagent_id)
+            if self._with_call:
+                self._events.note(observed)
+            else:
+                await self._events.record(observed)
 
     async def _find_changes(self) -> Effects:
         if not self._begun:

@@ -28,6 +28,7 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import (
     ConfigError,
+    EventRefused,
     LedgerError,
     LostConnection,
     ProviderError,
@@ -180,30 +181,69 @@ class LinkedLedger:
         self._ledger = ledger
         self._owner = owner
         self._context = context
+        self._last_turn: asyncio.Event | None = None  # it ends when its event is given to the own ledger
 
     @property
     def session_id(self) -> str:
         """That of the subagent's session."""
         return self._ledger.session_id
 
-    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+    def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> Awaitable[None]:
         """Record the event; where the owner has to know of it, there first. Raises LedgerError."""
+        told = self._find_told(event)
+        if isinstance(told, UsageCounted) and may_wait:
+            self._owner.note(told)  # nothing is done because of it
+            told = None
+        before = self._last_turn
+        if told is None and (before is None or before.is_set()):
+            return self._ledger.append(event, urgent=urgent, may_wait=may_wait)
+        turn = self._last_turn = asyncio.Event()
+        return asyncio.ensure_future(self._append_in_turn(event, told, before, turn, urgent, may_wait))
+
+    def _find_told(self, event: Event) -> Event | None:
+        """What the owner is told of it."""
         match event:
             case FilesKept() | EffectsObserved() if self.has_own_files:
-                pass
+                return None
             case FilesKept():
-                await self._owner.announce(replace(event, context=self._context), urgent=urgent)
+                return replace(event, context=self._context)
             case EffectsObserved():
-                observed = replace(event, context=self._context, subagent_id=self.session_id)
-                await self._owner.announce(observed, urgent=urgent)
+                return replace(event, context=self._context, subagent_id=self.session_id)
             case UsageCounted():
-                await self._owner.announce(event, urgent=urgent)
+                return event
             case _:
-                pass
-        await self._ledger.append(event, urgent=urgent, may_wait=may_wait)
+                return None
+
+    async def _append_in_turn(
+        self,
+        event: Event,
+        told: Event | None,
+        before: asyncio.Event | None,
+        turn: asyncio.Event,
+        urgent: bool,
+        may_wait: bool,
+    ) -> None:
+        """Tell the owner, and record the event behind those `before` it."""
+        try:
+            try:
+                if told is not None:
+                    await self._owner.announce(told, urgent=urgent)
+            finally:
+                if before is not None:
+                    await before.wait()
+            written = asyncio.ensure_future(self._ledger.append(event, urgent=urgent, may_wait=may_wait))
+        except LedgerError as error:
+            if not may_wait:
+                raise
+            raise EventRefused(str(error)) from error
+        finally:
+            turn.set()
+        await written
 
     async def aclose(self) -> None:
         """Write what waits, and let others write the subagent's session. Raises LedgerError."""
+        if self._last_turn is not None:
+            await self._last_turn.wait()
         await self._ledger.aclose()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, field
 
 from quorum.application.event_bus import EventBus
-from quorum.application.panel.panel_session import ConsensusChoice
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.session_kind import SessionKind, name_external_model
@@ -21,6 +20,9 @@ from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings,
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import format_literal
 from quorum.infrastructure.provider_types import get_traits
+
+if TYPE_CHECKING:
+    from quorum.application.panel.panel_session import ConsensusChoice
 
 LIST_ROLES = ("decision_fallback", "review", "participants")
 _ANSWERING_ROLES = ("review", "participants", "moderator")
@@ -336,6 +338,8 @@ def choose_consensus(
     loaded: LoadedSettings, asked: AskedModels, kind: SessionKind, events: EventBus
 ) -> ConsensusChoice:
     """Without participants at all, as in a session of a subagent, there is no choice."""
+    from quorum.application.panel.panel_session import ConsensusChoice  # most commands open no session
+
     if kind is SessionKind.EXTERNAL:
         refusal = "the agent of this session answers alone; open another with /tab"
         return ConsensusChoice(Consensus(), events=events, refusal=refusal)

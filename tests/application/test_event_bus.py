@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.application.event_bus import EventBus
-from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
+from quorum.domain.errors import OUT_OF_MEMORY, EventRefused, LedgerError
+from quorum.domain.events.event import CallStarted, ErrorOccurred, Event, TextDelta, TurnStarted, VoteCast
 from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.large import is_large
+from tests.support.builders import a_context
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
@@ -98,6 +100,65 @@ async def test_what_could_not_be_noted_is_reported_once_and_stops_what_is_announ
         "three",
         "four",
     ]
+
+
+class _Refusing(FakeLedger):
+    """A ledger that has no place for votes."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+        if isinstance(event, VoteCast):
+            raise self._error
+        await super().append(event, urgent=urgent, may_wait=may_wait)
+
+
+class _ForgetfulMask(SecretMask):
+    """A mask that gets no memory for what is large."""
+
+    def mask_event(self, event: Event) -> Event:
+        if is_large(event):
+            raise MemoryError
+        return super().mask_event(event)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(EventRefused("it has no JSON form"), "it has no JSON form"), (MemoryError(), OUT_OF_MEMORY)],
+)
+async def test_a_call_does_not_start_where_one_of_its_votes_never_will_be_on_record(
+    error: Exception, said: str
+) -> None:
+    observer, ledger = RecordingObserver(), _Refusing(error)
+    events = EventBus([observer], ledger=ledger)
+    await _start_after_a_lost_vote(events, "no")
+    (told,) = observer.of(ErrorOccurred)
+    assert isinstance(told, ErrorOccurred)
+    assert said in told.message
+
+
+async def test_a_call_does_not_start_where_one_of_its_votes_could_not_be_masked() -> None:
+    observer, ledger = RecordingObserver(), FakeLedger()
+    events = EventBus([observer], ledger=ledger, mask=_ForgetfulMask())
+    await _start_after_a_lost_vote(events, "no " * 100_000)
+    (told,) = observer.of(ErrorOccurred)
+    assert isinstance(told, ErrorOccurred)
+    assert OUT_OF_MEMORY in told.message
+    assert not any(isinstance(event, VoteCast) for event in (*ledger.events, *observer.events))
+
+
+async def _start_after_a_lost_vote(events: EventBus, reason: str) -> None:
+    """The call that it is about cannot start, however often that is tried, and another can."""
+    about, other = a_context(0, call_id="about"), a_context(1, call_id="other")
+    events.note(
+        VoteCast(context=about, digest="d", reviewer="p/m", verdict="approve", confidence=None, reason=reason)
+    )
+    await events.announce(CallStarted(context=other, tool="write", arguments={}))
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"vote_cast cannot be recorded|it has no JSON form"):
+            await events.announce(CallStarted(context=about, tool="write", arguments={}))
 
 
 @pytest.mark.long

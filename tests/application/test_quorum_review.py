@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 
 import pytest
@@ -18,8 +19,10 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
+    CallFinished,
     CallQueued,
     CallStarted,
+    Event,
     ModeChanged,
     PlanApproved,
     PlanWithdrawn,
@@ -160,6 +163,37 @@ async def test_what_the_quorum_approves_does_not_run_where_nothing_can_be_record
 
     assert _fate(await bench.write()) == ("error", "allowed")
     assert bench.world.cells == {}
+
+
+class _SlowStart(FakeLedger):
+    """A ledger that takes its time for the start of a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def append(self, event: Event, *, urgent: bool = False, may_wait: bool = False) -> None:
+        if isinstance(event, CallStarted):
+            self.reached.set()
+            await self.may_go_on.wait()
+        await super().append(event, urgent=urgent, may_wait=may_wait)
+
+
+async def test_a_call_that_is_stopped_while_its_start_goes_onto_the_record_does_not_run() -> None:
+    bench = Bench("aa", ledger=(ledger := _SlowStart()))
+    writing = asyncio.create_task(bench.write())
+    await ledger.reached.wait()
+    writing.cancel()
+    ledger.may_go_on.set()
+    with suppress(asyncio.CancelledError):
+        await writing
+
+    assert bench.world.cells == {}
+    await bench.events.settle()
+    kept = [type(event) for event in ledger.events]
+    assert kept[-2:] == [CallStarted, CallFinished]
+    (end,) = (event for event in ledger.events if isinstance(event, CallFinished))
+    assert end.outcome is Outcome.NOT_RUN
 
 
 @pytest.mark.parametrize("votes", ["ee", "se", "ae", "ss", ""])

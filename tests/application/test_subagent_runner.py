@@ -29,6 +29,7 @@ from quorum.domain.errors import LedgerError, LostConnection, ProviderError, Pro
 from quorum.domain.events.event import (
     CallStarted,
     EffectsObserved,
+    ErrorOccurred,
     Event,
     FilesKept,
     JobEnded,
@@ -257,6 +258,52 @@ async def test_the_owner_has_on_record_what_a_subagent_does_to_files_and_spends(
     assert [type(event) for event in seen.events] == [FilesKept, EffectsObserved, UsageCounted]
     assert [e.context for e in seen.events if isinstance(e, FilesKept | EffectsObserved)] == [context, context]
     assert [e.subagent_id for e in seen.events if isinstance(e, EffectsObserved)] == [own.session_id]
+
+
+async def test_what_is_noted_of_a_subagent_is_on_both_records_before_what_comes_after_it() -> None:
+    owned, own, context = FakeLedger(), FakeLedger(), a_context(4)
+    events = EventBus([], ledger=LinkedLedger(own, EventBus([], ledger=owned), context))
+    inner = a_context(0, call_id="inner", batch_id="other")
+    usage = UsageCounted(model="p/m", usage=Usage(input=1), cost_usd=None)
+    kept = FilesKept(context=inner, manifest="m", files=1, complete=True)
+    started = CallStarted(context=inner, tool="write_file", arguments={})
+    effects = EffectsObserved(context=inner, effects=Effects(changes=(), complete=True))
+
+    events.note(usage)
+    events.note(kept)
+    await events.announce(started)
+    assert own.events == [usage, kept, started]
+    assert [type(event) for event in owned.events] == [UsageCounted, FilesKept]
+
+    events.note(effects)
+    events.note(usage)
+    await events.record(TurnStarted(prompt="last"))
+    assert own.events[3:] == [effects, usage, TurnStarted(prompt="last")]
+    assert {type(event) for event in owned.events[2:]} == {EffectsObserved, UsageCounted}
+
+
+async def test_a_call_of_a_subagent_does_not_start_where_its_owner_cannot_record_what_files_held() -> None:
+    owned, own, seen = FakeLedger(), FakeLedger(), RecordingObserver()
+    events = EventBus([seen], ledger=LinkedLedger(own, EventBus([], ledger=owned), a_context(4)))
+    inner, other = a_context(0, call_id="inner"), a_context(1, call_id="other")
+    owned.trouble = "the disk is full"
+
+    events.note(FilesKept(context=inner, manifest="m", files=1, complete=True))
+    await events.announce(CallStarted(context=other, tool="write_file", arguments={}))
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="the disk is full"):
+            await events.announce(CallStarted(context=inner, tool="write_file", arguments={}))
+    assert seen.of(ErrorOccurred) == [ErrorOccurred(message="the disk is full")]
+
+
+async def test_the_record_of_a_subagent_is_closed_after_all_that_was_noted_on_it() -> None:
+    own = FakeLedger()
+    ledger = LinkedLedger(own, EventBus([], ledger=FakeLedger()), a_context(4))
+    effects = EffectsObserved(context=a_context(0), effects=Effects(changes=(), complete=True))
+    noted = ledger.append(effects, may_wait=True)
+    await ledger.aclose()
+    await noted
+    assert own.events == [effects]
 
 
 def test_progress_says_what_runs_what_was_used_and_who_is_waited_for() -> None:

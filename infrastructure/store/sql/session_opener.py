@@ -8,7 +8,7 @@ from functools import partial
 
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.storage import OpenedSession
-from quorum.domain.errors import LedgerError, QuorumError, SessionInUse
+from quorum.domain.errors import EventRefused, LedgerError, QuorumError, SessionInUse
 from quorum.domain.events.event import Event
 from quorum.domain.sessions.ledger_chain import declare_format, encode_payload
 from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
@@ -82,9 +82,9 @@ def _encode(event: Event) -> EncodedEvent:
         value = event.to_json()
         payload = encode_payload(declare_format(value))
     except (QuorumError, RuntimeError, ValueError, TypeError) as error:
-        raise LedgerError(f"{event.type} cannot be recorded: {error}") from error
+        raise EventRefused(f"{event.type} cannot be recorded: {error}") from error
     if len(payload) > _MOST_BYTES:
-        raise LedgerError(f"{event.type} cannot be recorded: it is larger than 512 MiB")
+        raise EventRefused(f"{event.type} cannot be recorded: it is larger than 512 MiB")
     return EncodedEvent(payload, value)
 
 

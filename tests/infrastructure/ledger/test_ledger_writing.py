@@ -147,6 +147,34 @@ async def test_events_that_nobody_waits_for_are_written_before_the_session_is_cl
     assert [record.event.prompt for record in records] == ["alone", "last"]
 
 
+async def test_what_nobody_waits_for_in_one_session_is_written_with_what_somebody_does_in_another(
+    database, reported, monkeypatch
+):
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    one, other = begun(database), begun(database)
+    noted = one.ledger.append(prompt("one"), may_wait=True)
+    await other.ledger.append(prompt("other"))
+
+    assert noted.done()
+    assert reported.count("COMMIT") == 1
+    for session, said in ((one, "one"), (other, "other")):
+        (record,) = await database.archive.read(session.session_id)
+        assert record.event == prompt(said)
+        await session.ledger.aclose()
+
+
+async def test_a_copy_of_a_session_has_what_was_noted_in_it_before(database, monkeypatch):
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    session = begun(database)
+    await session.ledger.append(started(session.session_id))
+    noted = session.ledger.append(prompt("noted"), may_wait=True)
+    copy = await database.archive.fork(session.session_id)
+
+    assert noted.done()
+    assert [record.event for record in await database.archive.read(copy)][-1] == prompt("noted")
+    await session.ledger.aclose()
+
+
 async def test_only_an_urgent_event_waits_for_the_disk(database, reported):
     session = begun(database)
     await session.ledger.append(prompt("plain"))

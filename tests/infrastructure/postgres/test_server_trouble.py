@@ -15,14 +15,17 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from quorum.application.event_bus import EventBus
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.events.event import TurnStarted
+from quorum.domain.events.event import CallStarted, ErrorOccurred, TurnStarted, VoteCast
 from quorum.domain.sessions.session_summary import NewSession
 from quorum.infrastructure import blocking
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.server import PostgresServer
+from tests.support.builders import a_context
+from tests.support.fake_ports import RecordingObserver
 from tests.support.postgres_server import USER, PostgresForTests, remove_postgres, start_postgres
 
 
@@ -259,3 +262,35 @@ def test_the_password_is_neither_in_the_place_nor_in_what_is_printed_of_the_serv
 
     assert server.place == "postgresql+psycopg://me@db.example.com:5433/ledger"
     assert "hunter2" not in repr(server._engine)
+
+
+@pytest.mark.long
+async def test_a_call_does_not_start_while_its_votes_cannot_be_written_which_is_said_once_and_loses_none(
+    own_server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("quorum.infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
+    table = StorageTable(url=own_server.new_database())
+    storage = open_storage(table, {"XDG_STATE_HOME": str(tmp_path)})
+    session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
+    observer = RecordingObserver()
+    events = EventBus([observer], ledger=session.ledger)
+    own_server.stop()
+
+    about = a_context(0, call_id="voted")
+    events.note(
+        VoteCast(context=about, digest="d", reviewer="p/m", verdict="approve", confidence=None, reason="fine")
+    )
+    await events.settle()
+    with pytest.raises(LedgerError, match="the server does not answer"):
+        await events.announce(CallStarted(context=about, tool="write", arguments={}), urgent=True)
+    assert len(observer.of(ErrorOccurred)) == 1
+    own_server.start()
+    again = a_context(1, call_id="again")
+    await events.announce(CallStarted(context=again, tool="write", arguments={}), urgent=True)
+
+    records = await storage.archive.read(session.session_id)
+    kept = [(record.event.type, record.event.context.call_id) for record in records]
+    assert kept == [("vote_cast", "voted"), ("call_started", "voted"), ("call_started", "again")]
+    assert len(observer.of(ErrorOccurred)) == 1
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)

@@ -18,9 +18,11 @@ from quorum.infrastructure.storage import open_storage, read_schema_state, upgra
 from quorum.infrastructure.store.ledger import sqlite_file, upgrading
 from quorum.infrastructure.store.ledger.sqlite_file import VERSION, name_revision
 from quorum.infrastructure.store.migrations import running
-from quorum.infrastructure.store.postgres import connection, server
+from quorum.infrastructure.store.postgres import connection as postgres_connection
+from quorum.infrastructure.store.postgres import server
 from quorum.infrastructure.store.postgres import upgrading as postgres_upgrading
 from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.connection import REVISION
 
 NEXT = """
 from alembic import op
@@ -56,9 +58,9 @@ def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") 
         return config
 
     monkeypatch.setattr(running, "_configure", configure_with_later)
-    for module in (server, connection, postgres_upgrading):
+    for module in (server, postgres_connection, postgres_upgrading):
         monkeypatch.setattr(module, "REVISION", "0006")
-    for module in (sqlite_file, sqlite_file, upgrading):
+    for module in (sqlite_file, upgrading):
         monkeypatch.setattr(module, "VERSION", 3)
 
 
@@ -69,7 +71,7 @@ def columns_of_sessions(path: str) -> list[str]:
 
 def test_the_newest_revision_is_the_one_that_postgresql_expects_and_a_file_needs_none_of_its_own():
     newest = ScriptDirectory.from_config(running._configure()).get_current_head()
-    assert newest == connection.REVISION == "0005"
+    assert newest == REVISION == "0005"
     assert name_revision(VERSION) == "0001"
 
 
@@ -92,7 +94,7 @@ def test_tables_are_made_in_an_empty_database_and_a_second_upgrade_changes_nothi
 
     assert not read_schema_state(table, {}).is_current
     assert upgrade_schema(table, {}).found == ""
-    assert upgrade_schema(table, {}).found == connection.REVISION
+    assert upgrade_schema(table, {}).found == REVISION
     assert read_schema_state(table, {}).is_current
     open_storage(table, {}).close()
 
@@ -114,9 +116,9 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
 async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(postgres):
     table = StorageTable(url=postgres.new_database())
     running = await asyncio.to_thread(open_storage, table, {})
-    with postgres.connect(parse_address(table.url).database) as opened:
-        opened.execute(f"UPDATE alembic_version SET version_num = '{connection.REVISION}.01'")
-        opened.execute("CREATE TABLE added (colour text)")
+    with postgres.connect(parse_address(table.url).database) as connection:
+        connection.execute(f"UPDATE alembic_version SET version_num = '{REVISION}.01'")
+        connection.execute("CREATE TABLE added (colour text)")
 
     started = await asyncio.to_thread(open_storage, table, {})
     for number, storage in enumerate((running, started)):
@@ -126,11 +128,9 @@ async def test_a_quorum_goes_on_with_tables_to_which_a_newer_one_only_added(post
         await asyncio.to_thread(storage.close)
 
     assert read_schema_state(table, {}).is_current
-    assert upgrade_schema(table, {}).found == f"{connection.REVISION}.01"
-    with postgres.connect(parse_address(table.url).database) as opened:
-        assert opened.execute("SELECT version_num FROM alembic_version").fetchall() == [
-            (f"{connection.REVISION}.01",)
-        ]
+    assert upgrade_schema(table, {}).found == f"{REVISION}.01"
+    with postgres.connect(parse_address(table.url).database) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(f"{REVISION}.01",)]
 
 
 def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path, monkeypatch):
@@ -140,8 +140,8 @@ def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path,
     with pytest.raises(LedgerError, match="cannot be upgraded"):
         upgrade_schema(table, {})
 
-    with postgres.connect(parse_address(table.url).database) as opened:
-        found = opened.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
+    with postgres.connect(parse_address(table.url).database) as connection:
+        found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
         assert found.fetchall() == []
     assert read_schema_state(table, {}).found == "0005"
 
