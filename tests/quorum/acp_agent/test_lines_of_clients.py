@@ -96,6 +96,23 @@ async def test_an_answer_with_an_error_approves_nothing(asked: Any, answer: dict
         await question
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"result": {"outcome": {"outcome": "cancelled"}}, "result": %s',
+        '"result": {"outcome": {"outcome": "cancelled"}, "outcome": {"outcome": "selected", "optionId": "a"}}',
+        '"result": {"outcome": {"outcome": "selected", "optionId": "reject", "optionId": "allow"}}',
+        '"error": {"code": 1, "message": "m"}, "error": null, "result": %s',
+    ],
+)
+async def test_an_answer_that_says_one_thing_twice_approves_nothing(asked: Any, said: str) -> None:
+    write, question = asked
+    write(f'{{"id": 0, {said.replace("%s", json.dumps(APPROVAL))}}}'.encode())
+
+    with pytest.raises(RequestError, match="twice"):
+        await question
+
+
 async def test_an_answer_whose_error_is_null_is_its_result(asked: Any) -> None:
     write, question = asked
     write(line(id=0, error=None, result=APPROVAL))
