@@ -137,6 +137,9 @@ class Outbox:
 CANCEL_REQUEST = "$/cancel_request"
 REQUEST_SENT: ContextVar[object] = ContextVar("REQUEST_SENT", default=None)
 """The id of the request that a task has sent last."""
+SERVERS_OFFERED: ContextVar[object] = ContextVar("SERVERS_OFFERED", default=None)
+"""The MCP servers in the request that a task answers, as the client wrote them: the SDK drops those that it
+cannot read."""
 
 _EXTENSIONS = frozenset({"session/delete"})
 _log = logging.getLogger(__name__)
@@ -163,6 +166,7 @@ class RequestRouting:
         if isinstance(method, str) and "id" not in message and not _is_understood(method, params):
             _log.info("the notification %.80s of the client asks for nothing that can be done", method)
             return None
+        SERVERS_OFFERED.set(params.get("mcpServers") if isinstance(params, dict) else None)
         if method in _EXTENSIONS:
             return {**message, "method": f"_{method}"}
         key = _identify(message.get("id"))
