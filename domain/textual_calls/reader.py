@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from quorum.domain.textual_calls.forms import (
     Tools,
     Unfinished,
 )
+from quorum.domain.textual_calls.surroundings import Place
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -89,7 +90,6 @@ _SHOWN = tuple(
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # what the end of a fence may begin with, at the end of a text
 _FENCE_BEGUN = r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z"
-_CODE_MARK = r"`+"
 _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
@@ -97,22 +97,6 @@ _STARTS = (
     *("<tool_r", "<tool_o", "<function_result", "\\begin{"),
     *(f"<{name}" for name in (*_TAGS_OF_SHOWN, *_CONTAINERS.split("|"))),
 )
-_QUOTES = "\"'`“‘«„‹「『\\~"
-# quotation marks that open and close
-_QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
-# a quotation, a row of a table, indented code, a comment in code, a line of a difference, a numbered line of a
-# file or of what was found in one, a line of a log, character data
-QUOTED_LINE = (
-    r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z|[+-]\Z|"
-    r"[ \t]*\d+[ \t]*[\t|:→│]|[^\s:<>]+:\d+[:-]|[ \t]*\[?\d{4}-\d\d-\d\d[T \]]|.*<!\[CDATA\["
-)
-# words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
-_MENTION = (
-    r"(?i)\b(?:not|never|instead|without|avoid|rather|means?|emits?|writes?|prints?|printed|outputs?|returns?|returned|"
-    r"expects?|contains?|shows?|sends?|sent|used|called|tried|produces?|says?|said|between|as|is|was|would|could|might|"
-    r"nicht|nie|statt|würde|könnte|sans|jamais|pas|ne|no|nunca|não|nem|non|mai|niet|nooit|не|никогда|ні|nigdy|inte)\b|n['’]t\b"
-)
-_SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=\w)(?P<word>\w)"
 # the mark that ends a turn, which some servers leave in the text
 _TURN_END = (
     r"(?:<\|(?:im_end|e\w{1,3}_id|eo[tm]|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<eos>|"
@@ -123,55 +107,8 @@ _TURN_START = (
     r"\s*+(?:<\|im_start\|>assistant|<\|(?:start_header_id|header_start)\|>assistant<\|(?:end_header_id|header_end)\|>|"
     r"<\|start_of_role\|>assistant<\|end_of_role\|>)\s*+"
 )
-# words that present what follows as an illustration
-EXAMPLE = (
-    r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
-    r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
-    r"\bz\. ?b\.|\bp\. ?ej\.|\bp\. ?ex\.|\b(?:beispiel(?:sweise)?|e[jx]emplo|exemplu|exemple|esempio|"
-    r"(?:bij)?voorbeeld|e(?:x|ks)empel|přík?lad|példá?(?:ul)?|ví dụ|contoh)\b|"
-    r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|"
-    r"пример|приклад|דוגמ|مثال|مثلا|उदाहरण|ตัวอย่าง|예를 들|예시|예:|例えば|例[:：]|例如|比如|示例|範例"
-)
-# words by which a model begins a call itself
-_BEGINS_CALL = (
-    r"(?i:.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
-    r"now|look(?! (?:like|as|so))|first|next)\b)"
-)
-# a line that ends in the middle of a sentence, which no model begins a call with, and its rest behind the call
-_OPEN_SENTENCE = rf"(?!{_BEGINS_CALL})[^\n]*[ \t][^\n]*[\w,]\Z"
-_GOES_ON_BELOW = r"[ \t]*\n\s*+(?=[a-z])(?!(?:json|xml|tool_)\b)\w+[ \t,]"
 # a tag that a sentence speaks of
 _NAMED_TAG = r"<[^<>\n]{1,80}>[ \t]+[a-z]+[ \t,.]"
-# whose words a line of a conversation is
-_SPEAKER = r"(?i)[ \t]*[*_]*(?:assistant|ai|model|bot|agent|llm)[*_]*:[*_]*[ \t]*"
-_OTHER_SPEAKER = r"(?im)^[ \t]*[*_]*(?:user|human|customer|person|tool|system)[*_]*:"
-# the mark of an item in a list
-_ITEM = r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?:\[[ x]\][ \t]+)?"
-_NEXT_ITEM = rf"[ \t]*\n{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
-_LABELLED_ITEM = rf"{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
-# a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
-_SHOWN_BY = (
-    rf"(?i)(?!{_BEGINS_CALL})(?:.*(?:"
-    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to)"
-    r" (?:ever )?"
-    r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
-    r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
-    r"(?: (?:this|so|the following|as follows))?:|"
-    r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
-    r"\bsieht so aus:|\bnicht ausführen:|"
-    r"(?:\b(?:prompt|chat) template|\bbad|\bwrong)[*_]*:[*_]*|"
-    r"\b(?:file|script|program|page|command|template|test|prompt|document|docs?|\w+\.\w{1,5}`?) "
-    r"(?:holds?|has|shows?|gives?|logs?):|"
-    # a condition, or what was not done or is over, and whose sentence goes on with the call
-    r"\b(?:if|when(?:ever)?|in case) (?:you|the user|users|people|someone|anyone|they)\b(?:.*[\w,:])?|"
-    r"\b(?:i|we|you|it|they|one|model|assistant) (?:would|could|might) (?:\w+ )?"
-    r"(?:call|run|use|send|write|emit|make|execute|do|try|answer|reply|respond)\b(?:.*[\w,:])?|"
-    r"\b(?:i|we)(?:['’]ve| have)? (?:already|previously|earlier|once)\b(?:.*[\w,:])?|"
-    r"\b(?:should|shall|may|can) (?:i|we)\b.*\?|\b(?:do you want|would you like) me to\b.*\?)|"
-    r"(?:[#>*_ ]*)(?:the )?(?:(?:raw |full |expected |actual |sample |script |program )?"
-    r"(?:outputs?|contents?|excerpt|listing|transcript)|format|syntax|usage|expected|actual|input|template)"
-    r"(?: (?:of|from) [^:\n]{1,80}| format| syntax)?[*_]*:?[*_]*)"
-)
 # what stands behind a call in a frame, in lines of its own
 _BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
 _DONE = (
@@ -389,23 +326,8 @@ class TextualCallReader:
         return True
 
     def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
-        """Whether a sentence speaks of what was read here, and goes on behind it; or a list that goes on with
-        something else, or what others said before and behind it."""
-        line = self._get_line(at)
-        goes_on = compile_once(_SENTENCE_GOES_ON).match(self._pending, end)
-        is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()
-        if is_sentence and compile_once(_MENTION).search(line) is not None:
-            return True
-        before, behind = self._get_before(at), self._pending[end : end + _TAIL]
-        if not line.strip() and compile_once(_GOES_ON_BELOW).match(behind):
-            last = before.rstrip().rpartition("\n")[2]
-            return compile_once(_OPEN_SENTENCE).match(last) is not None
-        item = compile_once(_NEXT_ITEM).match(behind)
-        if item is not None and compile_once(_LABELLED_ITEM).fullmatch(line):
-            return form.opening.match(behind, item.end()) is None
-        return compile_once(_SPEAKER).fullmatch(line) is not None and (
-            compile_once(_OTHER_SPEAKER).search(f"{before}\n{behind}") is not None
-        )
+        place = Place(line=self._get_line(at), before=self._get_before(at))
+        return place.is_mentioned(self._pending[end : end + _TAIL], form.opening)
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""
@@ -630,20 +552,12 @@ class TextualCallReader:
 
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""
-        is_open = len(compile_once(_CODE_MARK).findall(line)) % 2 or line.count('"') % 2
-        is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
-        if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(QUOTED_LINE).match(line):
+        place = Place(line=line, before=(self._tail + self._pending[:at])[-_TAIL:])
+        if place.is_in_quotation:
             return True
         if isinstance(mark, PlainBlock):
             return mark.begins_line and bool(line.strip())
-        if mark.begins_line and line.strip() and line[-1] not in mark.may_follow:
-            return True
-        before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
-        last = before.rpartition("\n")[2]
-        if compile_once(_LABELLED_ITEM).fullmatch(line) and _is_list_shown(before.splitlines()[:-1]):
-            return True
-        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
-        return is_shown is not None or compile_once(EXAMPLE).search(last) is not None
+        return place.is_behind_words(mark) or place.is_introduced
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""
@@ -682,13 +596,6 @@ class TextualCallReader:
             self._tail = (self._tail + text)[-_TAIL:]
             self._has_words = self._has_words or bool(text.strip())
             yield Words(text)
-
-
-def _is_list_shown(before: Sequence[str]) -> bool:
-    """Whether the list whose item comes behind these lines is introduced, and not by what the model will do."""
-    others = (line for line in reversed(before) if line.strip() and not compile_once(_ITEM).match(line))
-    introduced = next(others, "").rstrip().rstrip("*_")
-    return introduced.endswith((":", "：")) and compile_once(_BEGINS_CALL).match(introduced) is None
 
 
 def _strip_turn_start(text: str) -> str:
