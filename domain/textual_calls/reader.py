@@ -41,7 +41,8 @@ _MARGIN = 80
 _PIECE = 500
 
 _THINKING = PlainBlock(
-    re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
+    re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷|\[THINK\]"),
+    re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷|\[/THINK\]"),
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _TAGS_OF_SHOWN = (
@@ -93,7 +94,19 @@ _FENCE_BEGUN = r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z"
 _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
-    *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
+    *(
+        "<think",
+        "<seed:think",
+        "</think",
+        "</seed:think",
+        "◁",
+        "```",
+        "~~~",
+        "[TOOL_RESULTS]",
+        "[THINK",
+        "[/THINK",
+        "<!--",
+    ),
     *("<tool_r", "<tool_o", "<function_result", "\\begin{"),
     *(f"<{name}" for name in (*_TAGS_OF_SHOWN, *_CONTAINERS.split("|"))),
 )
@@ -298,12 +311,16 @@ class TextualCallReader:
             yield from self._enter(mark, match)
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
+        # what stands behind may say that it is only shown
+        is_followed = is_whole or (
+            isinstance(outcome, ReadCalls) and len(self._pending) - outcome.end > _MARGIN
+        )
         match outcome:
-            case ReadCalls(_, end) if self._is_mentioned(mark, match.start(), end):
+            case ReadCalls(_, end) if is_followed and self._is_mentioned(mark, match.start(), end):
                 self._begun = ""
                 self._from, self._retry_at = end, 0
                 self._reread()
-            case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
+            case ReadCalls(calls, end) if is_followed:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
                 self._expect_result()
@@ -321,13 +338,20 @@ class TextualCallReader:
                     self._begun = name
                     yield CallBegun(name)
                 return False
+            case _ if (fence := _FENCE.match(self._pending, match.start())) is not None:
+                yield from self._flush(match.start())
+                yield from self._enter(PlainBlock(_FENCE, _FENCE), fence)
             case _:
                 self._pass_over(match)
         return True
 
     def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
-        place = Place(line=self._get_line(at), before=self._get_before(at))
-        return place.is_mentioned(self._pending[end : end + _TAIL], form.opening)
+        place, behind = (
+            Place(line=self._get_line(at), before=self._get_before(at)),
+            self._pending[end : end + _TAIL],
+        )
+        is_explained = self._pending.startswith("```", at) and behind.lstrip()[:1] not in ("", "`", "<")
+        return is_explained or place.is_mentioned(behind, form.opening)
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""
@@ -387,8 +411,8 @@ class TextualCallReader:
         if not isinstance(mark, PlainBlock) or mark.opening is not _FENCE:
             return False
         begun = self._pending[match.start() :]
-        may_be_result = self._has_calls and any(start.startswith(begun) for start in self._result_starts)
-        return may_be_result or match.end() == len(self._pending)
+        starts = (*self._family.starts, *(self._result_starts if self._has_calls else ()))
+        return any(start.startswith(begun) for start in starts) or match.end() == len(self._pending)
 
     def _pass_over(self, match: re.Match[str]) -> None:
         """Take an opening that opens no call for text."""

@@ -30,7 +30,8 @@ _SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=
 # words that present what follows as an illustration
 EXAMPLE = (
     r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
-    r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
+    r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b"
+    r"(?! of (?:the|this|that) )|"
     r"\bz\. ?b\.|\bp\. ?ej\.|\bp\. ?ex\.|\b(?:beispiel(?:sweise)?|e[jx]emplo|exemplu|exemple|esempio|"
     r"(?:bij)?voorbeeld|e(?:x|ks)empel|přík?lad|példá?(?:ul)?|ví dụ|contoh)\b|"
     r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|"
@@ -59,6 +60,13 @@ _SHOWN_BY = (
     r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
     r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
     r"(?: (?:this|so|the following|as follows))?:|"
+    r"\b(?:you|users?|they|he|she|person|customer) (?:wrote|sent|pasted|posted|typed|gave|quoted|entered)"
+    r"(?: (?:me|us))?(?: (?:this|the following))?:|"
+    r"\b(?:logs?|readme(?:\.\w+)?|docs?|documentation|paper|spec|trace|issue|ticket)`? "
+    r"(?:shows?|documents?|has|reads?|gives?|lists?|describes?)(?: (?:it|this|so|the following|as follows))?"
+    r"(?: (?:at|on|in|under) \S+)?:|"
+    r"\bse ve\b[^.]*:|\bse présente\b[^.]*:|\bziet er (?:zo|als volgt) uit:|выглядит (?:так|следующим)[^.]*:|"
+    r"(?:如下|如下所示|次のように書[^。]*|다음과 같[^.]*)[:：]|"
     r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
     r"\bsieht so aus:|\bnicht ausführen:|"
     r"(?:\b(?:prompt|chat) template|\bbad|\bwrong)[*_]*:[*_]*|"
@@ -72,7 +80,36 @@ _SHOWN_BY = (
     r"\b(?:should|shall|may|can) (?:i|we)\b.*\?|\b(?:do you want|would you like) me to\b.*\?)|"
     r"(?:[#>*_ ]*)(?:the )?(?:(?:raw |full |expected |actual |sample |script |program )?"
     r"(?:outputs?|contents?|excerpt|listing|transcript)|format|syntax|usage|expected|actual|input|template)"
-    r"(?: (?:of|from) [^:\n]{1,80}| format| syntax)?[*_]*:?[*_]*)"
+    r"(?: (?:of|from) [^:;,\n]{1,80}| format| syntax)?[*_]*:?[*_]*|"
+    r"(?:the |its |their )?(?:\w+ )?(?:form|format|syntax|notation) (?:is|was):|"
+    r"(?:before|after|(?:option|case|variant|version|alternative)(?: \w+)?|alternatively|old|new|good|correct|"
+    r"incorrect)[*_]*:[*_]*|in (?:the|its|their|our|your|my) "
+    r"(?:file|tokens?|docs|documentation|paper|readme|logs?|prompt|template)[^.,;:\n]{0,40}:)"
+)
+
+# a sentence whose words stand on both sides, and what goes on behind what begins a line
+_OPEN_SIDE = rf"(?!{_BEGINS_CALL}|.*\b(?:I|[Ii]ch|[Jj]e)\b)[^\n]*[\w,] ?\Z"
+_OTHER_SIDE = r"[ \t]*,?[ \t]+(?=[a-z])\w+"
+_VERB_BEHIND = (
+    r"[ \t]+(?:is|are|was|were|means?|marks?|begins?|would|should|could|in|as|for|of|by|which|that)\b"
+)
+# an item of a list that goes on with it, or says that something does what it is
+_ITEM_SENTENCE = rf"{_ITEM}(?!{_BEGINS_CALL})[^\n]*[\w,] ?\Z"
+_ITEM_VERB = rf"{_ITEM}(?!{_BEGINS_CALL}|\w+ing\b)[a-z][^\n]*[\w,] ?\Z"
+# what stands before and behind a listing
+_DELIMITER = r"(?:.*[ \t=(])?(?P<mark>-{4,}|={4,}|\.{4,}|\+{4,}|/{4,}|\"{3}|'{3})\Z"
+_DIRECTIVE = r"(?s)(?:.*\n)?(?:\.\. [\w-]+::[^\n]*|[^\n]*::)\n\s*\Z"
+# words behind a call that leave it to the person whether it is made
+_ASKS_LEAVE = (
+    r"(?i)[\s*_>#-]*(?:(?:shall|should|may|can|could|must) (?:i|we)\b|(?:do you|would you|you) (?:want|like)\b|"
+    r"(?:want|like) me to\b|ok(?:ay)? (?:to|if|with)\b|(?:is|would) (?:that|this|it)(?: be)? "
+    r"(?:ok(?:ay)?|fine|all right|alright|right|good)\b|does (?:that|this) (?:look|sound|work)\b|"
+    r"permission to\b|(?:let me know|tell me) (?:if|whether|when) (?:i|we) (?:should|may|can|shall)\b|"
+    r"(?:ok(?:ay)?|proceed|agreed|go ahead|run it|yes or no)\s*\?|(?:please )?confirm\b|"
+    r"(?:awaiting|waiting for) (?:your )?(?:approval|confirmation|permission|go-ahead)\b|"
+    r"which (?:one|option|of (?:these|those|the two))\b|"
+    r"(?:soll|darf|kann) ich\b|einverstanden\?|(?:dois|puis|peux)-je\b|¿|posso\b|devo\b|mogę\b|можно\b|"
+    r"要我|是否|可以吗|よろしい|いいですか|진행할까요)"
 )
 
 
@@ -89,6 +126,9 @@ class Place(Struct, frozen=True, kw_only=True):
         line = self.line
         is_open = len(compile_once(_CODE_MARK).findall(line)) % 2 or line.count('"') % 2
         is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
+        before = self.before[: len(self.before) - len(line)]
+        if line[:2].isspace() and compile_once(_DIRECTIVE).fullmatch(before) is not None:
+            return True
         return bool(is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(QUOTED_LINE).match(line))
 
     def is_behind_words(self, form: Form) -> bool:
@@ -102,26 +142,47 @@ class Place(Struct, frozen=True, kw_only=True):
         last = before.rpartition("\n")[2]
         if compile_once(_LABELLED_ITEM).fullmatch(self.line) and _is_list_shown(before.splitlines()[:-1]):
             return True
-        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not self.line.strip() else None
+        if compile_once(_ITEM_VERB).match(last):
+            return True
+        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if self._is_led_to else None
         return is_shown is not None or compile_once(EXAMPLE).search(last) is not None
+
+    @property
+    def _is_led_to(self) -> bool:
+        """Whether it begins a line, or what stands before it in its line ends with a colon."""
+        said = self.line.rstrip()
+        return not said or said.endswith((":", "："))
 
     def is_mentioned(self, behind: str, opening: re.Pattern[str]) -> bool:
         """Whether a sentence speaks of what was read here, and goes on behind it; or a list that goes on with
         something else, or what others said before and behind it. `opening` is what such calls begin with."""
-        line = self.line
+        line, last = self.line, self.before.rstrip().rpartition("\n")[2]
+        if compile_once(_ASKS_LEAVE).match(behind) or self._is_between_marks(last, behind):
+            return True
         goes_on = compile_once(_SENTENCE_GOES_ON).match(behind)
         is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()
         if is_sentence and compile_once(_MENTION).search(line) is not None:
             return True
+        other_side = _OTHER_SIDE if line.strip() else _VERB_BEHIND
+        if compile_once(other_side).match(behind) and compile_once(_OPEN_SIDE).match(line or "so,"):
+            return True
+        if line.count("(") > line.count(")") and ")" in behind.partition("\n")[0]:
+            return True
         if not line.strip() and compile_once(_GOES_ON_BELOW).match(behind):
-            last = self.before.rstrip().rpartition("\n")[2]
             return compile_once(_OPEN_SENTENCE).match(last) is not None
         item = compile_once(_NEXT_ITEM).match(behind)
         if item is not None and compile_once(_LABELLED_ITEM).fullmatch(line):
             return opening.match(behind, item.end()) is None
+        if item is not None and compile_once(_ITEM_SENTENCE).match(last):
+            return True
         return compile_once(_SPEAKER).fullmatch(line) is not None and (
             compile_once(_OTHER_SPEAKER).search(f"{self.before}\n{behind}") is not None
         )
+
+    def _is_between_marks(self, last: str, behind: str) -> bool:
+        """Whether one mark of a listing, or of a text in code, stands on both sides, in lines of their own."""
+        opened = compile_once(_DELIMITER).match(last) if not self.line.strip() else None
+        return opened is not None and behind.lstrip().startswith(opened["mark"])
 
 
 def _is_list_shown(before: Sequence[str]) -> bool:
