@@ -308,7 +308,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 "<escape>",
                 re.compile(r"\s*+<end_function_call>"),
             ),
-            PythonForm(re.compile(r"```tool_code\n"), re.compile(r"\s*+```")),
+            PythonForm(re.compile(r"```tool_code\n"), re.compile(r"\s*+```"), begins_line=True),
         ),
         ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>", "```tool_code\n"),
         (PlainBlock(re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),),

@@ -1040,6 +1040,7 @@ def test_a_block_of_tool_code_that_is_a_call_is_one(code: str, behind: str) -> N
         f"For example:\n{_CODE.replace('{}', 'read_file(path=1)')}",
         "```tool_code_of_tests\nread_file(path='a.py')\n```",
         "````tool_code\nread_file(path='a.py')\n````",
+        "So it is now```tool_code\nread_file(path='a.py')\n```",
     ],
 )
 def test_any_other_block_of_tool_code_is_shown_as_it_is(text: str) -> None:
