@@ -163,8 +163,10 @@ def fit_call_names(response: LlmResponse, tools: Sequence[JsonObject]) -> LlmRes
 
 
 def _fit_name(block: ToolUseBlock, offered: Sequence[str]) -> ToolUseBlock:
+    if block.name in offered:
+        return block
     meant = [name for name in offered if _are_one_name(block.name, name)]
-    if block.name in offered or len(meant) != 1:
+    if len(meant) != 1:
         return block
     said = f"the name {block.name[:80]!r} was read as {meant[0]!r}"
     return replace(block, name=meant[0], repairs=(said, *block.repairs))
