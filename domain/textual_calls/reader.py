@@ -23,7 +23,7 @@ from quorum.domain.textual_calls.forms import (
     Tools,
     Unfinished,
 )
-from quorum.domain.textual_calls.surroundings import Place
+from quorum.domain.textual_calls.surroundings import Place, asks_leave
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -223,6 +223,7 @@ class TextualCallReader:
         self._begun = ""
         self._has_words = False
         self._is_not_alone = False
+        self._row_calls = self._known_calls = 0  # those behind a call in its row, and those that were looked at
         self._failures = 0
         self._result_starts = (*family.results, *RESULTS)
         results = re.compile("|".join(map(re.escape, self._result_starts)))
@@ -312,17 +313,19 @@ class TextualCallReader:
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         # what stands behind may say that it is only shown
-        is_followed = is_whole or (
-            isinstance(outcome, ReadCalls) and len(self._pending) - outcome.end > _MARGIN
-        )
+        row_end = self._find_row_end(mark, outcome, is_whole=is_whole) if isinstance(outcome, ReadCalls) else 0
+        is_followed = is_whole or (row_end is not None and len(self._pending) - row_end > _MARGIN)
         match outcome:
-            case ReadCalls(_, end) if is_followed and self._is_mentioned(mark, match.start(), end):
-                self._begun = ""
+            case ReadCalls(_, end) if is_followed and self._is_mentioned(
+                mark, match.start(), end, row_end or end
+            ):
+                self._begun, self._known_calls = "", 0
                 self._from, self._retry_at = end, 0
                 self._reread()
             case ReadCalls(calls, end) if is_followed:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
+                self._known_calls = self._known_calls - 1 if self._known_calls else self._row_calls
                 self._expect_result()
                 self._reread()
                 yield from calls
@@ -345,13 +348,33 @@ class TextualCallReader:
                 self._pass_over(match)
         return True
 
-    def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
+    def _find_row_end(self, form: Form, first: ReadCalls, *, is_whole: bool) -> int | None:
+        """Where the calls end that stand one behind the other from here; None where the last is not whole."""
+        end = first.end
+        if self._known_calls:
+            return end
+        self._row_calls = 0
+        while self._row_calls < _MOST_CALLS:
+            text = self._pending
+            begin = len(text) - len(text[end:].lstrip())
+            opened = form.opening.match(text, begin)
+            if opened is None:
+                break
+            outcome = form.read(text, opened, self._tools, is_whole=is_whole)
+            if not isinstance(outcome, ReadCalls):
+                return None if isinstance(outcome, Unfinished) and not is_whole else end
+            end = outcome.end
+            self._row_calls += 1
+        return end
+
+    def _is_mentioned(self, form: Form, at: int, end: int, row_end: int) -> bool:
         place, behind = (
             Place(line=self._get_line(at), before=self._get_before(at)),
             self._pending[end : end + _TAIL],
         )
         is_explained = self._pending.startswith("```", at) and behind.lstrip()[:1] not in ("", "`", "<")
-        return is_explained or place.is_mentioned(behind, form.opening)
+        is_left_open = asks_leave(self._pending[row_end : row_end + _TAIL])
+        return is_explained or is_left_open or place.is_mentioned(behind, form.opening)
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""

@@ -113,6 +113,11 @@ _ASKS_LEAVE = (
 )
 
 
+def asks_leave(behind: str) -> bool:
+    """Whether the words behind a call, or behind several, leave it to the person whether they are made."""
+    return compile_once(_ASKS_LEAVE).match(behind) is not None
+
+
 class Place(Struct, frozen=True, kw_only=True):
     """Where something begins in a text: behind `line`, so much of its line, and `before`, the end of all that
     stands before it."""
@@ -157,7 +162,7 @@ class Place(Struct, frozen=True, kw_only=True):
         """Whether a sentence speaks of what was read here, and goes on behind it; or a list that goes on with
         something else, or what others said before and behind it. `opening` is what such calls begin with."""
         line, last = self.line, self.before.rstrip().rpartition("\n")[2]
-        if compile_once(_ASKS_LEAVE).match(behind) or self._is_between_marks(last, behind):
+        if self._is_between_marks(last, behind):
             return True
         goes_on = compile_once(_SENTENCE_GOES_ON).match(behind)
         is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()

@@ -982,6 +982,17 @@ def test_a_line_that_says_whose_words_follow_shows_a_call_and_makes_none(before:
     assert list_calls(pieces) == ([READ] if before in _CALLING else [])
 
 
+@pytest.mark.parametrize("between", ["\n", "\n\n", ""])
+def test_several_calls_whose_leave_is_asked_are_none_and_without_the_question_all_are_made(
+    between: str,
+) -> None:
+    calls = between.join([TAGGED] * 3)
+    for step in (0, 1, 9):
+        assert list_calls(read(f"I could do this.\n{calls}\n\nShall I run these?", step=step)) == []
+        assert list_calls(read(f"I look.\n{calls}\n\nThat is all.", step=step)) == [READ] * 3
+        assert list_calls(read(f"I look.\n{calls}\n<tool_call>{{", step=step)) == [READ] * 3
+
+
 @pytest.mark.parametrize("behind", ["\n\nConfirming what is in it.", "\n\nIs there more to see? I think so."])
 def test_what_is_told_behind_a_call_asks_no_leave_for_it(behind: str) -> None:
     for step in (0, 1, 9):
