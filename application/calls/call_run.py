@@ -409,12 +409,19 @@ class CallRun(DeclaredCall):
             case ToolStatus.QUEUED:
                 await self._end(*(self._refusal or (Outcome.NOT_RUN, message)))
             case ToolStatus.EXECUTING if self.cancelled:
-                await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
+                cut_short = "interrupted while it ran; part of its work may be done"
+                await self._end(Outcome.CANCELLED, self._add_shown(cut_short))
             case ToolStatus.EXECUTING:
                 self.cancelled = True
-                await self._end(Outcome.UNKNOWN, "it did not stop when interrupted; its effect is unknown")
+                unknown = "it did not stop when interrupted; its effect is unknown"
+                await self._end(Outcome.UNKNOWN, self._add_shown(unknown))
             case ToolStatus.COMPLETED | ToolStatus.YIELDED:
                 return
+
+    def _add_shown(self, message: str) -> str:
+        """The message with what the call showed last, which is in no other event."""
+        shown = self.execution.progress[-1].strip("\n") if self.execution.progress else ""
+        return f"{message}. Until then it had shown:\n{shown}" if shown else message
 
     async def _wait_for_predecessors(self) -> None:
         self._waiting = True

@@ -149,8 +149,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 )
             ),
         ),
-        ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
-        (PlainBlock(re.compile(r"\[THINK\]"), re.compile(r"\[/THINK\]")),),
+        ("[TOOL_CALLS]",),
         results=("[TOOL_RESULTS]", "[TOOL_CONTENT]", "[INST]"),
     ),
     "deepseek": Family(
@@ -309,10 +308,17 @@ _FAMILIES: dict[ToolParser, Family] = {
                 "<escape>",
                 re.compile(r"\s*+<end_function_call>"),
             ),
+            PythonForm(re.compile(r"```tool_code\n"), re.compile(r"\s*+```"), begins_line=True),
         ),
-        ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
+        ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>", "```tool_code\n"),
         (PlainBlock(re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),),
-        results=("<|tool_response>", "<start_function_response>", "<start_of_turn>", "<|turn>"),
+        results=(
+            "```tool_output",
+            "<|tool_response>",
+            "<start_function_response>",
+            "<start_of_turn>",
+            "<|turn>",
+        ),
     ),
     "minimax": Family(
         (

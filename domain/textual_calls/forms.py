@@ -36,6 +36,8 @@ KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 _BETWEEN = r"[\s,;]*(?=\{)"
 _NAME_IN_JSON = r"\"name\"\s*+:\s*+\"([^\"\n\\]{1,100})\""
 _SURPLUS = r"[\s}]*"
+_PLACEHOLDER_MARKS = frozenset("<>{}")
+_PLACEHOLDER = r"\s*(?:<[\w -]{1,40}>|\{\{\s*[\w.-]{1,40}\s*\}\}|\$\{\w{1,40}\})\s*"
 
 
 def list_argument_schemas(tools: Sequence[JsonObject]) -> Tools:
@@ -447,8 +449,11 @@ class BareObjectForm(_Place, frozen=True):
 
 def _close(
     text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
-) -> ReadCalls:
-    """The reading of calls that end here, with the closing mark where one follows."""
+) -> ReadCalls | None:
+    """The reading of calls that end here, with the closing mark where one follows; none where what they take is
+    not filled in."""
+    if not all(_is_filled_in(json.loads(call.arguments)) for call in calls):
+        return None
     surplus = compile_once(_SURPLUS).match(text, end)
     at = surplus.end() if surplus else end
     closed = _match_closing(text, opened, end, closing) or _match_closing(text, opened, at, closing)
@@ -474,7 +479,16 @@ def _match_closing(
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and "\n" not in name and not name.isspace()
+    is_plain = _PLACEHOLDER_MARKS.isdisjoint(name) and "\n" not in name and not name.isspace()
+    return is_plain and 0 < len(name) <= _LONGEST_NAME
+
+
+def _is_filled_in(arguments: JsonObject) -> bool:
+    """Whether a value stands there, and not in place of each one what a template has: <path> or {{path}}."""
+    return not arguments or any(
+        not isinstance(value, str) or compile_once(_PLACEHOLDER).fullmatch(value) is None
+        for value in arguments.values()
+    )
 
 
 def _write_json(value: JsonValue) -> str:

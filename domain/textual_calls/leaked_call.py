@@ -11,7 +11,8 @@ from quorum.domain.calls.tool import TOOL_PARSERS, ToolParser
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.textual_calls.families import OTHER_FAMILY, Family, get_family
 from quorum.domain.textual_calls.forms import TextualCall, Tools, read_call_names
-from quorum.domain.textual_calls.reader import EXAMPLE, QUOTED_LINE, TextualCallReader, ThinkingEnded, Words
+from quorum.domain.textual_calls.reader import TextualCallReader, ThinkingEnded, Words
+from quorum.domain.textual_calls.surroundings import EXAMPLE, QUOTED_LINE
 from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 200_000

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from quorum.domain.textual_calls.forms import (
     Tools,
     Unfinished,
 )
+from quorum.domain.textual_calls.surroundings import Place, asks_leave
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -40,7 +41,8 @@ _MARGIN = 80
 _PIECE = 500
 
 _THINKING = PlainBlock(
-    re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
+    re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷|\[THINK\]"),
+    re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷|\[/THINK\]"),
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _TAGS_OF_SHOWN = (
@@ -89,30 +91,25 @@ _SHOWN = tuple(
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # what the end of a fence may begin with, at the end of a text
 _FENCE_BEGUN = r"(?:(?<!`)`++|(?<!~)~++)[^\S\n]*+\Z"
-_CODE_MARK = r"`+"
 _FENCE_PREFIX = r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*"
 _FENCE_MARKS = "`~"
 _STARTS = (
-    *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
+    *(
+        "<think",
+        "<seed:think",
+        "</think",
+        "</seed:think",
+        "◁",
+        "```",
+        "~~~",
+        "[TOOL_RESULTS]",
+        "[THINK",
+        "[/THINK",
+        "<!--",
+    ),
     *("<tool_r", "<tool_o", "<function_result", "\\begin{"),
     *(f"<{name}" for name in (*_TAGS_OF_SHOWN, *_CONTAINERS.split("|"))),
 )
-_QUOTES = "\"'`“‘«„‹「『\\~"
-# quotation marks that open and close
-_QUOTE_PAIRS = tuple(zip("“«„‹「『", "”»“›」』", strict=True))
-# a quotation, a row of a table, indented code, a comment in code, a line of a difference, a numbered line of a
-# file or of what was found in one, a line of a log, character data
-QUOTED_LINE = (
-    r"[ \t]*>(?!>>)|[ \t]*\||(?: {4}|\t)|[ \t]*(?://+|#+|--+|;+|\$)[ \t]*\Z|[+-]\Z|"
-    r"[ \t]*\d+[ \t]*[\t|:→│]|[^\s:<>]+:\d+[:-]|[ \t]*\[?\d{4}-\d\d-\d\d[T \]]|.*<!\[CDATA\["
-)
-# words that speak of a call, and what goes on with their sentence behind it: there it is mentioned, not made
-_MENTION = (
-    r"(?i)\b(?:not|never|instead|without|avoid|rather|means?|emits?|writes?|prints?|printed|outputs?|returns?|returned|"
-    r"expects?|contains?|shows?|sends?|sent|used|called|tried|produces?|says?|said|between|as|is|was|would|could|might|"
-    r"nicht|nie|statt|würde|könnte|sans|jamais|pas|ne|no|nunca|não|nem|non|mai|niet|nooit|не|никогда|ні|nigdy|inte)\b|n['’]t\b"
-)
-_SENTENCE_GOES_ON = r"[ \t]*(?:[.:!?)»”’'\"~]|[,;][ \t]*\w)|[ \t]+(?!\d)(?=\w)(?P<word>\w)"
 # the mark that ends a turn, which some servers leave in the text
 _TURN_END = (
     r"(?:<\|(?:im_end|e\w{1,3}_id|eo[tm]|end(?:_?of_?text)?|END_OF_TURN_TOKEN)\|>|</s>|<eos>|"
@@ -123,55 +120,8 @@ _TURN_START = (
     r"\s*+(?:<\|im_start\|>assistant|<\|(?:start_header_id|header_start)\|>assistant<\|(?:end_header_id|header_end)\|>|"
     r"<\|start_of_role\|>assistant<\|end_of_role\|>)\s*+"
 )
-# words that present what follows as an illustration
-EXAMPLE = (
-    r"(?i)\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
-    r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
-    r"\bz\. ?b\.|\bp\. ?ej\.|\bp\. ?ex\.|\b(?:beispiel(?:sweise)?|e[jx]emplo|exemplu|exemple|esempio|"
-    r"(?:bij)?voorbeeld|e(?:x|ks)empel|přík?lad|példá?(?:ul)?|ví dụ|contoh)\b|"
-    r"\b(?:esimerk|przykład|örne[kğ]|παράδειγμα)|"
-    r"пример|приклад|דוגמ|مثال|مثلا|उदाहरण|ตัวอย่าง|예를 들|예시|예:|例えば|例[:：]|例如|比如|示例|範例"
-)
-# words by which a model begins a call itself
-_BEGINS_CALL = (
-    r"(?i:.*\b(?:let me|let['’]?s|i['’]ll|i will(?! (?:not|never)\b)|i am|i['’]m|going to|check|see|find|"
-    r"now|look(?! (?:like|as|so))|first|next)\b)"
-)
-# a line that ends in the middle of a sentence, which no model begins a call with, and its rest behind the call
-_OPEN_SENTENCE = rf"(?!{_BEGINS_CALL})[^\n]*[ \t][^\n]*[\w,]\Z"
-_GOES_ON_BELOW = r"[ \t]*\n\s*+(?=[a-z])(?!(?:json|xml|tool_)\b)\w+[ \t,]"
 # a tag that a sentence speaks of
 _NAMED_TAG = r"<[^<>\n]{1,80}>[ \t]+[a-z]+[ \t,.]"
-# whose words a line of a conversation is
-_SPEAKER = r"(?i)[ \t]*[*_]*(?:assistant|ai|model|bot|agent|llm)[*_]*:[*_]*[ \t]*"
-_OTHER_SPEAKER = r"(?im)^[ \t]*[*_]*(?:user|human|customer|person|tool|system)[*_]*:"
-# the mark of an item in a list
-_ITEM = r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?:\[[ x]\][ \t]+)?"
-_NEXT_ITEM = rf"[ \t]*\n{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
-_LABELLED_ITEM = rf"{_ITEM}(?:[*_]*\w+[*_]*:[*_]*[ \t]*)?"
-# a line that says whose words follow, or that they are not to be: no line by which a model begins a call itself
-_SHOWN_BY = (
-    rf"(?i)(?!{_BEGINS_CALL})(?:.*(?:"
-    r"\b(?:do not|don['’]t|never|will not|won['’]t|must not|mustn['’]t|should not|shouldn['’]t|refuse to)"
-    r" (?:ever )?"
-    r"(?:run|emit|write|send|call|execute|use|print|output|make|do|try)\b[^.;,!:]*:?|"
-    r"\b(?:says|said|reads|contains|contained|wrote|writes|prints|printed|emits|emitted|returned|outputs)"
-    r"(?: (?:this|so|the following|as follows))?:|"
-    r"\blooks? (?:so|as follows|thus):|\blike (?:this|so) one:|\btold (?:me|you) to (?:run|write|call):?|"
-    r"\bsieht so aus:|\bnicht ausführen:|"
-    r"(?:\b(?:prompt|chat) template|\bbad|\bwrong)[*_]*:[*_]*|"
-    r"\b(?:file|script|program|page|command|template|test|prompt|document|docs?|\w+\.\w{1,5}`?) "
-    r"(?:holds?|has|shows?|gives?|logs?):|"
-    # a condition, or what was not done or is over, and whose sentence goes on with the call
-    r"\b(?:if|when(?:ever)?|in case) (?:you|the user|users|people|someone|anyone|they)\b(?:.*[\w,:])?|"
-    r"\b(?:i|we|you|it|they|one|model|assistant) (?:would|could|might) (?:\w+ )?"
-    r"(?:call|run|use|send|write|emit|make|execute|do|try|answer|reply|respond)\b(?:.*[\w,:])?|"
-    r"\b(?:i|we)(?:['’]ve| have)? (?:already|previously|earlier|once)\b(?:.*[\w,:])?|"
-    r"\b(?:should|shall|may|can) (?:i|we)\b.*\?|\b(?:do you want|would you like) me to\b.*\?)|"
-    r"(?:[#>*_ ]*)(?:the )?(?:(?:raw |full |expected |actual |sample |script |program )?"
-    r"(?:outputs?|contents?|excerpt|listing|transcript)|format|syntax|usage|expected|actual|input|template)"
-    r"(?: (?:of|from) [^:\n]{1,80}| format| syntax)?[*_]*:?[*_]*)"
-)
 # what stands behind a call in a frame, in lines of its own
 _BEHIND = r"[ \t]*+\n\s*+(?P<said>(?![a-z<`{\[])\S[^\0]{0,79})"
 _DONE = (
@@ -273,6 +223,7 @@ class TextualCallReader:
         self._begun = ""
         self._has_words = False
         self._is_not_alone = False
+        self._row_calls = self._known_calls = 0  # those behind a call in its row, and those that were looked at
         self._failures = 0
         self._result_starts = (*family.results, *RESULTS)
         results = re.compile("|".join(map(re.escape, self._result_starts)))
@@ -361,14 +312,20 @@ class TextualCallReader:
             yield from self._enter(mark, match)
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
+        # what stands behind may say that it is only shown
+        row_end = self._find_row_end(mark, outcome, is_whole=is_whole) if isinstance(outcome, ReadCalls) else 0
+        is_followed = is_whole or (row_end is not None and len(self._pending) - row_end > _MARGIN)
         match outcome:
-            case ReadCalls(_, end) if self._is_mentioned(mark, match.start(), end):
-                self._begun = ""
+            case ReadCalls(_, end) if is_followed and self._is_mentioned(
+                mark, match.start(), end, row_end or end
+            ):
+                self._begun, self._known_calls = "", 0
                 self._from, self._retry_at = end, 0
                 self._reread()
-            case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
+            case ReadCalls(calls, end) if is_followed:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
+                self._known_calls = self._known_calls - 1 if self._known_calls else self._row_calls
                 self._expect_result()
                 self._reread()
                 yield from calls
@@ -384,28 +341,40 @@ class TextualCallReader:
                     self._begun = name
                     yield CallBegun(name)
                 return False
+            case _ if (fence := _FENCE.match(self._pending, match.start())) is not None:
+                yield from self._flush(match.start())
+                yield from self._enter(PlainBlock(_FENCE, _FENCE), fence)
             case _:
                 self._pass_over(match)
         return True
 
-    def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
-        """Whether a sentence speaks of what was read here, and goes on behind it; or a list that goes on with
-        something else, or what others said before and behind it."""
-        line = self._get_line(at)
-        goes_on = compile_once(_SENTENCE_GOES_ON).match(self._pending, end)
-        is_sentence = goes_on is not None and not (goes_on["word"] or "").isupper()
-        if is_sentence and compile_once(_MENTION).search(line) is not None:
-            return True
-        before, behind = self._get_before(at), self._pending[end : end + _TAIL]
-        if not line.strip() and compile_once(_GOES_ON_BELOW).match(behind):
-            last = before.rstrip().rpartition("\n")[2]
-            return compile_once(_OPEN_SENTENCE).match(last) is not None
-        item = compile_once(_NEXT_ITEM).match(behind)
-        if item is not None and compile_once(_LABELLED_ITEM).fullmatch(line):
-            return form.opening.match(behind, item.end()) is None
-        return compile_once(_SPEAKER).fullmatch(line) is not None and (
-            compile_once(_OTHER_SPEAKER).search(f"{before}\n{behind}") is not None
+    def _find_row_end(self, form: Form, first: ReadCalls, *, is_whole: bool) -> int | None:
+        """Where the calls end that stand one behind the other from here; None where the last is not whole."""
+        end = first.end
+        if self._known_calls:
+            return end
+        self._row_calls = 0
+        while self._row_calls < _MOST_CALLS:
+            text = self._pending
+            begin = len(text) - len(text[end:].lstrip())
+            opened = form.opening.match(text, begin)
+            if opened is None:
+                break
+            outcome = form.read(text, opened, self._tools, is_whole=is_whole)
+            if not isinstance(outcome, ReadCalls):
+                return None if isinstance(outcome, Unfinished) and not is_whole else end
+            end = outcome.end
+            self._row_calls += 1
+        return end
+
+    def _is_mentioned(self, form: Form, at: int, end: int, row_end: int) -> bool:
+        place, behind = (
+            Place(line=self._get_line(at), before=self._get_before(at)),
+            self._pending[end : end + _TAIL],
         )
+        is_explained = self._pending.startswith("```", at) and behind.lstrip()[:1] not in ("", "`", "<")
+        is_left_open = asks_leave(self._pending[row_end : row_end + _TAIL])
+        return is_explained or is_left_open or place.is_mentioned(behind, form.opening)
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""
@@ -465,8 +434,8 @@ class TextualCallReader:
         if not isinstance(mark, PlainBlock) or mark.opening is not _FENCE:
             return False
         begun = self._pending[match.start() :]
-        may_be_result = self._has_calls and any(start.startswith(begun) for start in self._result_starts)
-        return may_be_result or match.end() == len(self._pending)
+        starts = (*self._family.starts, *(self._result_starts if self._has_calls else ()))
+        return any(start.startswith(begun) for start in starts) or match.end() == len(self._pending)
 
     def _pass_over(self, match: re.Match[str]) -> None:
         """Take an opening that opens no call for text."""
@@ -630,20 +599,12 @@ class TextualCallReader:
 
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""
-        is_open = len(compile_once(_CODE_MARK).findall(line)) % 2 or line.count('"') % 2
-        is_open = is_open or any(line.count(opens) > line.count(closes) for opens, closes in _QUOTE_PAIRS)
-        if is_open or (line[-1:] and line[-1] in _QUOTES) or compile_once(QUOTED_LINE).match(line):
+        place = Place(line=line, before=(self._tail + self._pending[:at])[-_TAIL:])
+        if place.is_in_quotation:
             return True
         if isinstance(mark, PlainBlock):
             return mark.begins_line and bool(line.strip())
-        if mark.begins_line and line.strip() and line[-1] not in mark.may_follow:
-            return True
-        before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
-        last = before.rpartition("\n")[2]
-        if compile_once(_LABELLED_ITEM).fullmatch(line) and _is_list_shown(before.splitlines()[:-1]):
-            return True
-        is_shown = compile_once(_SHOWN_BY).fullmatch(last) if not line.strip() else None
-        return is_shown is not None or compile_once(EXAMPLE).search(last) is not None
+        return place.is_behind_words(mark) or place.is_introduced
 
     def _get_line(self, at: int) -> str:
         """What stands before this place in its line."""
@@ -682,13 +643,6 @@ class TextualCallReader:
             self._tail = (self._tail + text)[-_TAIL:]
             self._has_words = self._has_words or bool(text.strip())
             yield Words(text)
-
-
-def _is_list_shown(before: Sequence[str]) -> bool:
-    """Whether the list whose item comes behind these lines is introduced, and not by what the model will do."""
-    others = (line for line in reversed(before) if line.strip() and not compile_once(_ITEM).match(line))
-    introduced = next(others, "").rstrip().rstrip("*_")
-    return introduced.endswith((":", "：")) and compile_once(_BEGINS_CALL).match(introduced) is None
 
 
 def _strip_turn_start(text: str) -> str:

@@ -126,6 +126,9 @@ def read_python_calls(text: str) -> list[tuple[str, JsonObject]] | None:
 
 
 def _read_python_call(node: ast.expr) -> tuple[str, JsonObject]:
+    match node:  # Gemma prints what a call gives
+        case ast.Call(func=ast.Name(id="print"), args=[ast.Call() as inner], keywords=[]):
+            node = inner
     if not isinstance(node, ast.Call) or node.args:
         raise ValueError("no call with named arguments")
     arguments: dict[str, JsonValue] = {}
@@ -135,7 +138,8 @@ def _read_python_call(node: ast.expr) -> tuple[str, JsonObject]:
         value = _read_literal(keyword.value)
         json.dumps(value, allow_nan=False)
         arguments[keyword.arg] = value
-    return ast.unparse(node.func).removesuffix(".call"), arguments
+    name = ast.unparse(node.func).removesuffix(".call")
+    return name.removeprefix("default_api."), arguments
 
 
 def _read_literal(node: ast.expr) -> JsonValue:

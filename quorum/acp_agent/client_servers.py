@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
+from pydantic import BaseModel, ValidationError
 
 from quorum.acp_agent.tool_calls import show_line
 from quorum.infrastructure.config.about import is_web_address
@@ -17,6 +18,7 @@ ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServe
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 32
+_MOST_FAULTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,50 @@ def convert_servers(servers: Sequence[ClientServer], own: Collection[str]) -> Se
     return ServerSettings(overrides, credentials, tuple(notices))
 
 
+_READERS: Mapping[str, type[BaseModel]] = {
+    "http": HttpMcpServer,
+    "sse": SseMcpServer,
+    "acp": AcpMcpServer,
+    "stdio": McpServerStdio,
+}
+_NOT_SUPPORTED = "its kind is not supported, only programs and streamable HTTP"
+
+
+def explain_unread(offered: object) -> tuple[str, ...]:
+    """A sentence for each server of a request that cannot be read, with what is wrong and no value but its
+    name."""
+    entries = offered if isinstance(offered, list) else []
+    return tuple(
+        f"the client's MCP server {_name_entry(entry, number)} is not started: {why}"
+        for number, entry in enumerate(entries)
+        if (why := _find_fault(entry))
+    )
+
+
+def _name_entry(entry: object, number: int) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return f"{show_line(name)!a}" if isinstance(name, str) and name else f"number {number + 1}"
+
+
+def _find_fault(entry: object) -> str:
+    if not isinstance(entry, dict):
+        return "it is no object"
+    kind = entry.get("type", "stdio")
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    faults = _list_faults(reader or McpServerStdio, entry)
+    if not faults or not _list_faults(McpServerStdio, entry):
+        return ""  # what names a program is read as one, of whatever kind it says it is
+    return _NOT_SUPPORTED if reader is None else "; ".join(faults[:_MOST_FAULTS])
+
+
+def _list_faults(reader: type[BaseModel], entry: Mapping[str, object]) -> list[str]:
+    try:
+        reader.model_validate(entry)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+    return []
+
+
 def _read_credentials(server: ClientServer) -> ServerCredentials:
     """The secrets that come with it. Of two headers with one name, in whatever case, the last counts."""
     match server:
@@ -75,7 +121,7 @@ def _find_obstacle(server: ClientServer, name: str, taken: Collection[str]) -> s
         return f"your settings have a server {name} already"
     match server:
         case SseMcpServer() | AcpMcpServer():
-            return "its kind is not supported, only programs and streamable HTTP"
+            return _NOT_SUPPORTED
         case HttpMcpServer() if not (server.url and is_web_address(server.url)):
             return "its address does not start with http:// or https://"
         case McpServerStdio() if not server.command:

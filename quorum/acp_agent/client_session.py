@@ -23,11 +23,11 @@ from acp.schema import (
 )
 
 from quorum.acp_agent.client_approver import ClientApprover
-from quorum.acp_agent.client_servers import ClientServer, convert_servers
+from quorum.acp_agent.client_servers import ClientServer, convert_servers, explain_unread
 from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.sign_in import require_provider
-from quorum.acp_agent.standard_io import Outbox
+from quorum.acp_agent.standard_io import SERVERS_OFFERED, Outbox
 from quorum.acp_agent.tool_calls import convert_json, show_line
 from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
 from quorum.application.ports.people import Approver, Observer
@@ -119,14 +119,15 @@ class SessionComposer:
         self, root: Path, servers: Sequence[ClientServer]
     ) -> tuple[LoadedSettings, Mapping[str, ServerCredentials]]:
         loaded = load(self._options, root)
-        if not servers or loaded.is_safe:
+        unread = explain_unread(SERVERS_OFFERED.get())
+        if not (servers or unread) or loaded.is_safe:
             return loaded, {}
         converted = convert_servers(servers, loaded.settings.mcp.servers)
         for name, given in converted.credentials.items():
             self._mask.learn_all(given.list_secrets(name))
         overrides = {**self._options.overrides, **converted.overrides}
         loaded = load(replace(self._options, overrides=overrides), root)
-        return replace(loaded, warnings=(*loaded.warnings, *converted.notices)), converted.credentials
+        return replace(loaded, warnings=(*loaded.warnings, *unread, *converted.notices)), converted.credentials
 
     async def compose(
         self,

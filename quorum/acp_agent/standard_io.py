@@ -137,6 +137,9 @@ class Outbox:
 CANCEL_REQUEST = "$/cancel_request"
 REQUEST_SENT: ContextVar[object] = ContextVar("REQUEST_SENT", default=None)
 """The id of the request that a task has sent last."""
+SERVERS_OFFERED: ContextVar[object] = ContextVar("SERVERS_OFFERED", default=None)
+"""The MCP servers in the request that a task answers, as the client wrote them: the SDK drops those that it
+cannot read."""
 
 _EXTENSIONS = frozenset({"session/delete"})
 _log = logging.getLogger(__name__)
@@ -163,6 +166,7 @@ class RequestRouting:
         if isinstance(method, str) and "id" not in message and not _is_understood(method, params):
             _log.info("the notification %.80s of the client asks for nothing that can be done", method)
             return None
+        SERVERS_OFFERED.set(params.get("mcpServers") if isinstance(params, dict) else None)
         if method in _EXTENSIONS:
             return {**message, "method": f"_{method}"}
         key = _identify(message.get("id"))
@@ -194,17 +198,27 @@ def _identify(request_id: object) -> tuple[type, Any] | None:
 
 _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 _MOST_PLACES = 3
+_ANSWERED_TWICE = {"error": {"code": _INVALID_REQUEST, "message": "this answer has a key twice"}}
 
 
 def read_message(line: bytes) -> dict[str, Any]:
     """The message of a line, as the SDK can take it. Raises RequestError for what is none.
 
     The SDK ends with an answer whose id cannot be hashed or whose error is no object, and follows the result
-    that stands beside an error. `_meta` is dropped: quorum gives it no meaning, and the SDK would let its keys
+    that stands beside an error; of a key that an answer has twice one reader takes the first value and another
+    the last, so that it is none. `_meta` is dropped: quorum gives it no meaning, and the SDK would let its keys
     take the place of parameters.
     """
+    repeats = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        value = dict(pairs)
+        repeats = repeats or len(value) != len(pairs)
+        return value
+
     try:
-        message = json.loads(line, parse_constant=_refuse_constant)
+        message = json.loads(line, parse_constant=_refuse_constant, object_pairs_hook=read_object)
     except (ValueError, RecursionError) as error:
         raise RequestError(_PARSE_ERROR, f"a line is not JSON: {error}") from error
     if (
@@ -220,6 +234,8 @@ def read_message(line: bytes) -> dict[str, Any]:
             message["params"] = {}
         if isinstance(message["params"], dict):
             message["params"].pop("_meta", None)
+    elif repeats:
+        return {**_ANSWERED_TWICE, "id": message.get("id")}
     elif (said := message.get("error")) is not None:
         message.pop("result", None)
         if not isinstance(said, dict):

@@ -234,8 +234,7 @@ def _list_contents(call: Call, cwd: str) -> list[CallContent]:
     shown: list[CallContent] = []
     if call.diff and call.outcome in (None, Outcome.OK):
         shown += render_diff(call.diff, cwd)
-    is_cut_short = call.outcome in (Outcome.CANCELLED, Outcome.UNKNOWN)
-    if call.progress.text and (call.output is None or is_cut_short):  # its result holds none of what it printed
+    if call.progress.text and call.output is None:
         shown.append(build_text_content(fence("\n".join(call.progress.list_lines()))))
     changes_files = find_traits(call.tool).output is OutputKind.CHANGES
     is_told_by_diff = changes_files and call.diff and call.outcome is Outcome.OK

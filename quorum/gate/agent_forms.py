@@ -162,6 +162,8 @@ _OPENCODE: Mapping[str, AgentTool] = {
     "webfetch": AgentTool("WebFetch"),
     "todowrite": _NOTE,
     "task": _TASK,
+    # it reads the text of one that its person has, and runs nothing that stands in it
+    "skill": AgentTool(_STATUS.name, _drop("name")),
 }
 _VIBE: Mapping[str, AgentTool] = {
     "file_system.bash": AgentTool("Bash"),
@@ -188,7 +190,7 @@ _CURSOR: Mapping[str, AgentTool] = {
 }
 _ALL: dict[str, AgentTool] = {}
 for _name, _tool in (pair for tools in (_COPILOT, _GEMINI, _OPENCODE, _KIMI) for pair in tools.items()):
-    if _tool is _STATUS:
+    if _tool.name == _STATUS.name:
         continue  # to another agent it may be the tool of a server
     _ALL[_name] = AgentTool(_tool.name, {**(_ALL[_name].fields if _name in _ALL else {}), **_tool.fields})
 _GEMINI_EVENTS = {"BeforeTool": "PreToolUse", "BeforeAgent": "UserPromptSubmit"}

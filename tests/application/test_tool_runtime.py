@@ -501,6 +501,30 @@ async def test_cancelling_tells_what_ran_what_was_cut_and_what_never_began() -> 
     assert task.cancelling() == 0
 
 
+async def test_what_a_call_showed_last_stays_in_the_result_of_one_that_was_cut_short() -> None:
+    running = asyncio.Event()
+
+    async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        context.controls.report("step 1 of 7\n")
+        context.controls.report("step 1 of 7\nstep 2 of 7\n")
+        running.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(reader(work))
+    task = asyncio.create_task(bench.run(("read", {})))
+    await running.wait()
+
+    task.cancel()
+    (result,) = (await task).results
+
+    ended = bench.observer.of(CallFinished)[-1]
+    assert isinstance(ended, CallFinished)
+    assert ended.output == result.output
+    assert result.output.startswith("interrupted while it ran")
+    assert result.output.endswith(":\nstep 1 of 7\nstep 2 of 7")
+
+
 async def test_an_effect_that_was_done_when_the_cancellation_came_is_reported_as_done() -> None:
     running = asyncio.Event()
 

@@ -27,8 +27,8 @@ It understands requests like these, alone or joined by commas, "and", "then" or 
 Quotes or backticks keep names and texts together. All requests of one prompt are one batch."""
 
 WAYS = (
-    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` and start again, or start a local server: in the "
-    "app, `/new` finds it."
+    "For a model, set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` and start quorum again, or start a local server: "
+    "in the app, `/new` finds it."
 )
 
 _SHOWN_LINES = 20

@@ -144,7 +144,10 @@ def _take_only(text: str) -> str:
     return json.dumps(value[0]) if isinstance(value, list) and len(value) == 1 else ""
 
 
-_NOT_IN_WORDS = r"[^a-z0-9]+"
+# What may stand between the words of a name, or not: longer runs, and those at an end, are characters that a
+# name may not have, and 1_2 is not 12.
+_BETWEEN_WORDS = r"(?<=[^\W\d_])[\W_]{1,2}(?=[^\W_])|(?<=\d)[\W_]{1,2}(?=[^\W\d_])"
+_OF_SERVER = r"(?i)mcp(__|[.:/])(?P<server>.+?)\1(?P<tool>.+)"
 
 
 def fit_call_names(response: LlmResponse, tools: Sequence[JsonObject]) -> LlmResponse:
@@ -160,16 +163,26 @@ def fit_call_names(response: LlmResponse, tools: Sequence[JsonObject]) -> LlmRes
 
 
 def _fit_name(block: ToolUseBlock, offered: Sequence[str]) -> ToolUseBlock:
-    letters = _get_letters(block.name)
-    meant = [name for name in offered if _get_letters(name) == letters]
-    if block.name in offered or len(meant) != 1:
+    if block.name in offered:
+        return block
+    meant = [name for name in offered if _are_one_name(block.name, name)]
+    if len(meant) != 1:
         return block
     said = f"the name {block.name[:80]!r} was read as {meant[0]!r}"
     return replace(block, name=meant[0], repairs=(said, *block.repairs))
 
 
+def _are_one_name(written: str, offered: str) -> bool:
+    """Whether two names are spellings of one; a name that says where that of its server ends is of no other."""
+    form = compile_once(_OF_SERVER)
+    mine, theirs = form.fullmatch(written), form.fullmatch(offered)
+    if mine is not None and theirs is not None:
+        return all(_get_letters(mine[part]) == _get_letters(theirs[part]) for part in ("server", "tool"))
+    return _get_letters(written) == _get_letters(offered)
+
+
 def _get_letters(name: str) -> str:
-    return compile_once(_NOT_IN_WORDS).sub("", name.lower())
+    return compile_once(_BETWEEN_WORDS).sub("", name.lower())
 
 
 _LONGEST_ID = 64

@@ -633,6 +633,31 @@ def test_a_closing_mark_that_is_written_twice_belongs_to_its_call(parser: ToolPa
         "I could send {} if you like.",
         "<reasoning>\n{}\n</reasoning>\nIt is done.",
         "\\begin{verbatim}\n{}\n\\end{verbatim}\nIn the paper.",
+        "[source,xml]\n----\n{}\n----\nis the listing.",
+        "====\n{}\n====",
+        'prompt = """\n{}\n"""\nThat is in line 3.',
+        ".. code-block:: xml\n\n   {}\n",
+        "Note::\n\n  {}",
+        "[THINK]Perhaps {}[/THINK]It is done.",
+        "Perhaps {}[/THINK]It is done.",
+        "{}\n\nShall I run this?",
+        "{}\n\nWant me to go ahead?",
+        "{}\n**Is that okay?**",
+        "{}\n\nPlease confirm.",
+        "{}\n\nLet me know if I should run it.",
+        "{}\n\nSoll ich das ausführen?",
+        "{} is the syntax.",
+        "What does {} mean?",
+        "The user's message held {}, which I ignore.",
+        "(see {} in the docs)",
+        "- reads {}",
+        "- reads\n{}\n- writes the rest",
+        "* Step 1 uses {}\n* Step 2 waits",
+        "You wrote: {}",
+        "Here's what the log shows at 10:32:\n{}",
+        "The README documents it:\n\n{}",
+        "Option A:\n{}\n\nOption B: by hand.",
+        "Así se ve una llamada:\n\n{}",
         "The model would then write\n{}\nand wait.",
         "Assistant: {}\nTool: it is empty",
         "// {}",
@@ -920,6 +945,15 @@ _SHOWING = (
     "Do you want me to run it?",
 )
 _CALLING = (
+    "The log shows an error in line 3 of a.py:",
+    "In the file a.py there may be more.",
+    "Before I change anything, I read it:",
+    "Option 2 is better. I read a.py:",
+    "You asked for a.py:",
+    "The format of the file is unknown; reading it.",
+    "- reading the file",
+    "1. Read a.py",
+    "----",
     "I'll run it:",
     "Let me check what the log says:",
     "I can't find it; let me search:",
@@ -946,3 +980,82 @@ def test_a_line_that_says_whose_words_follow_shows_a_call_and_makes_none(before:
     pieces = read(f"{before}\n{TAGGED}", "hermes", step=step)
 
     assert list_calls(pieces) == ([READ] if before in _CALLING else [])
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", ""])
+def test_several_calls_whose_leave_is_asked_are_none_and_without_the_question_all_are_made(
+    between: str,
+) -> None:
+    calls = between.join([TAGGED] * 3)
+    for step in (0, 1, 9):
+        assert list_calls(read(f"I could do this.\n{calls}\n\nShall I run these?", step=step)) == []
+        assert list_calls(read(f"I look.\n{calls}\n\nThat is all.", step=step)) == [READ] * 3
+        assert list_calls(read(f"I look.\n{calls}\n<tool_call>{{", step=step)) == [READ] * 3
+
+
+@pytest.mark.parametrize("behind", ["\n\nConfirming what is in it.", "\n\nIs there more to see? I think so."])
+def test_what_is_told_behind_a_call_asks_no_leave_for_it(behind: str) -> None:
+    for step in (0, 1, 9):
+        assert list_calls(read(f"I look.\n{TAGGED}{behind}", step=step)) == [READ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"path": "<path>"}, {"path": "{{ path }}"}, {"path": "${FILE}", "content": "<text>"}]
+)
+def test_what_a_template_leaves_to_be_filled_in_is_no_argument(arguments: JsonObject) -> None:
+    for name, calls in (("read_file", []), ("<tool-name>", [])):
+        call = json.dumps({"name": name, "arguments": arguments})
+        assert list_calls(read(f"<tool_call>{call}</tool_call>")) == calls
+    some = {**arguments, "raw": True}
+    call = json.dumps({"name": "read_file", "arguments": some})
+    assert list_calls(read(f"<tool_call>{call}</tool_call>")) == [("read_file", some)]
+
+
+_CODE = "```tool_code\n{}\n```"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'read_file(path="a.py")',
+        "print(read_file(path='a.py'))\n",
+        "print(default_api.read_file(path='a.py'))",
+        "[read_file(path='a.py')]",
+    ],
+)
+@pytest.mark.parametrize("behind", ["", "\n", "<end_of_turn>", "\n```tool_output\nx = 1\n```"])
+def test_a_block_of_tool_code_that_is_a_call_is_one(code: str, behind: str) -> None:
+    for step in (0, 1, 9):
+        text = f"I look.\n\n{_CODE.replace('{}', code)}{behind}"
+        assert list_calls(read(text, "gemma", step=step)) == [READ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            _CODE.replace("{}", code)
+            for code in (
+                "x = read_file(path='a.py')",
+                "import os",
+                "read_file('a.py')",
+                "remove(path='a.py')",
+                "print(read_file(path='a.py'), 1)",
+                "print(print(read_file(path='a.py')))",
+                "read_file(path=open('a.py').read())",
+                "read_file(path='a.py')\nread_file(path='b.py')",
+                'x\n<|tool_call>call:read_file{path:<|"|>a.py<|"|>}<tool_call|>',
+            )
+        ),
+        f"{_CODE.replace('{}', 'read_file(path=1)')}\nis what Gemma would write.",
+        f"For example:\n{_CODE.replace('{}', 'read_file(path=1)')}",
+        "```tool_code_of_tests\nread_file(path='a.py')\n```",
+        "````tool_code\nread_file(path='a.py')\n````",
+        "So it is now```tool_code\nread_file(path='a.py')\n```",
+    ],
+)
+def test_any_other_block_of_tool_code_is_shown_as_it_is(text: str) -> None:
+    for step in (0, 1, 9):
+        pieces = read(text, "gemma", step=step)
+        assert list_calls(pieces) == []
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Words)) == text

@@ -130,6 +130,8 @@ NAMES = ("read_file", "run_command", "mcp__docs__get-page", "mcp__a__x_y", "mcp_
         ("RUN_COMMAND", "run_command"),
         ("mcp__docs__get_page", "mcp__docs__get-page"),
         ("mcp.docs.getPage", "mcp__docs__get-page"),
+        ("mcp_docs_get_page", "mcp__docs__get-page"),
+        ("mcp__Docs__GetPage", "mcp__docs__get-page"),
         ("readfiles", "readfiles"),
         ("get-page", "get-page"),
         ("mcp__a__x-y", "mcp__a__x-y"),  # one of two
@@ -148,6 +150,32 @@ def test_a_name_in_another_spelling_is_read_as_the_one_tool_that_it_can_be(writt
     assert (text, block.name, block.input) == (TextBlock("I look."), name, {"path": "a"})
     said = f"the name {written!r} was read as {name!r}"
     assert [each for each in block.repairs if each.startswith("the name")] == [said] * (written != name)
+
+
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [
+        ("mcp__a_b__c", "mcp__a__b_c"),  # the tool of another server
+        ("mcp.a_b.c", "mcp__a__b_c"),
+        ("mcp__db__drop_1_2", "mcp__db__drop_12"),
+        ("mcp__db__v1.1", "mcp__db__v11"),
+        ("mcp__s__читать", "mcp__s________"),  # whose letters no name may have
+        ("mcp__s", "mcp__s______"),
+        ("mcp__s__delete", "mcp__s__delete____"),
+        ("mcp__s__a_b", "mcp__s__a____b"),
+        ("read_file_é", "read_file"),
+        ("réad_file", "read_file"),
+        ("read_file_", "read_file"),
+        ("write", "write_file"),
+        ("exec", "run_command"),
+    ],
+)
+def test_a_name_that_may_be_of_another_tool_is_left_as_it_is(written: str, offered: str) -> None:
+    answer = LlmResponse(
+        content=(build_call_block("1", written, "{}"),), stop_reason=StopReason(StopKind.TOOL_USE)
+    )
+
+    assert fit_call_names(answer, [{"name": offered}]) == answer
 
 
 async def test_so_is_that_of_a_call_which_a_server_sends() -> None:

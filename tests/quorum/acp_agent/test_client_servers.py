@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, SseMcpServer
+from acp.schema import (
+    EnvVariable,
+    HttpHeader,
+    HttpMcpServer,
+    McpServerStdio,
+    NewSessionRequest,
+    SseMcpServer,
+)
 
-from quorum.acp_agent.client_servers import ClientServer, convert_servers
+from quorum.acp_agent.client_servers import ClientServer, convert_servers, explain_unread
 
 
 def a_site(*headers: HttpHeader) -> HttpMcpServer:
@@ -89,3 +96,43 @@ def test_of_two_servers_with_one_name_the_first_is_started() -> None:
 
     assert converted.overrides == {"mcp.servers.a.command": ["x"]}
     assert len(converted.notices) == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"name": "a", "command": "secret"}, "'a' is not started: args: Field required; env: Field required"),
+        ({"type": "ws", "name": "a", "url": "secret"}, "'a' is not started: its kind is not supported"),
+        ({"type": ["http"], "name": "a"}, "its kind is not supported"),
+        ({"type": "http", "name": "a", "url": "https://secret"}, "'a' is not started: headers: Field required"),
+        ({"type": "http", "name": "a", "url": "x", "headers": [{"value": "secret"}]}, "headers.0.name: Field"),
+        ({"type": "acp", "name": "a"}, "serverId: Field required"),
+        ({"name": "a", "command": "x", "args": [1], "env": [{"name": "A"}]}, "args.0: Input should be a valid"),
+        ({"name": "\x1b[31m", "command": "x"}, "server '"),
+        ({"type": "http", "url": "x", "headers": []}, "number 1 is not started: name: Field required"),
+        ({"name": 5, "command": "x", "args": [], "env": []}, "number 1 is not started: name: Input"),
+        ("secret", "number 1 is not started: it is no object"),
+        (None, "number 1 is not started: it is no object"),
+        ({"name": "a", "command": "x", "args": [], "env": []}, None),
+        ({"type": "ws", "name": "a", "command": "x", "args": [], "env": []}, None),
+        ({"type": "http", "name": "a", "command": "x", "args": [], "env": []}, None),
+        ({"type": "http", "name": "a", "url": "x", "headers": []}, None),
+        ({"type": "sse", "name": "a", "url": "x", "headers": []}, None),
+    ],
+)
+def test_a_server_that_the_sdk_cannot_read_is_named_with_what_is_wrong_and_one_that_it_can_is_not(
+    entry: object, said: str | None
+) -> None:
+    read = NewSessionRequest.model_validate({"cwd": "/", "mcpServers": [entry]}).mcp_servers
+    notices = explain_unread([entry])
+
+    assert len(notices) + len(read) == 1
+    assert (said is None) == bool(read)
+    assert said is None or said in notices[0]
+    assert "secret" not in "".join(notices)
+    assert "".join(notices).isprintable()
+
+
+@pytest.mark.parametrize("offered", [None, 5, {}, "x", []])
+def test_a_request_without_a_list_of_servers_has_none_to_name(offered: object) -> None:
+    assert explain_unread(offered) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
-from acp.schema import RequestPermissionResponse, ToolCallUpdate
+from acp.schema import NewSessionResponse, RequestPermissionResponse, ToolCallUpdate
 
-from quorum.acp_agent.standard_io import StandardIoTransport, name_places, read_message
+from quorum.acp_agent.standard_io import SERVERS_OFFERED, StandardIoTransport, name_places, read_message
 
 APPROVAL = {"outcome": {"outcome": "selected", "optionId": "allow"}}
 
@@ -96,6 +97,23 @@ async def test_an_answer_with_an_error_approves_nothing(asked: Any, answer: dict
         await question
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"result": {"outcome": {"outcome": "cancelled"}}, "result": %s',
+        '"result": {"outcome": {"outcome": "cancelled"}, "outcome": {"outcome": "selected", "optionId": "a"}}',
+        '"result": {"outcome": {"outcome": "selected", "optionId": "reject", "optionId": "allow"}}',
+        '"error": {"code": 1, "message": "m"}, "error": null, "result": %s',
+    ],
+)
+async def test_an_answer_that_says_one_thing_twice_approves_nothing(asked: Any, said: str) -> None:
+    write, question = asked
+    write(f'{{"id": 0, {said.replace("%s", json.dumps(APPROVAL))}}}'.encode())
+
+    with pytest.raises(RequestError, match="twice"):
+        await question
+
+
 async def test_an_answer_whose_error_is_null_is_its_result(asked: Any) -> None:
     write, question = asked
     write(line(id=0, error=None, result=APPROVAL))
@@ -116,3 +134,33 @@ def test_an_error_about_parameters_names_the_place_in_its_message_and_repeats_no
 @pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": 1, "message": "x", "data": {"a": 1}}}])
 def test_other_answers_stay_as_they_are(answer: dict[str, Any]) -> None:
     assert name_places(answer) == answer
+
+
+class RecordingAgent:
+    """Notes what the client wrote of the servers it offers with each session."""
+
+    def __init__(self) -> None:
+        self.offered: asyncio.Queue[object] = asyncio.Queue()
+
+    async def new_session(self, **_parameters: Any) -> NewSessionResponse:
+        # as settings are read, in a thread
+        self.offered.put_nowait(await asyncio.to_thread(SERVERS_OFFERED.get))
+        return NewSessionResponse(session_id="s")
+
+
+async def test_servers_that_the_sdk_drops_are_known_where_their_session_opens_and_there_alone() -> None:
+    (source, theirs), (unread, sink) = os.pipe(), os.pipe()
+    agent = RecordingAgent()
+    connection = AgentSideConnection(
+        agent,  # type: ignore[arg-type]
+        StandardIoTransport(source, sink),
+        use_unstable_protocol=True,
+    )
+    offers: list[list[object]] = [[{"type": "ws", "name": "a"}, 5], []]
+    with os.fdopen(theirs, "wb", buffering=0) as written:
+        for number, servers in enumerate(offers):
+            parameters = {"cwd": "/", "mcpServers": servers}
+            written.write(line(id=number, method="session/new", params=parameters) + b"\n")
+            assert await agent.offered.get() == servers
+        await connection.close()
+    os.close(unread)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from acp.schema import SessionInfoUpdate, ToolCallProgress, ToolCallStart
 
 from quorum.acp_agent.standard_io import SessionUpdate
@@ -57,21 +58,28 @@ def test_a_session_that_is_continued_or_copied_keeps_its_title() -> None:
     assert not [update for update in updates if isinstance(update, SessionInfoUpdate)]
 
 
-def test_a_command_that_is_stopped_keeps_what_it_had_printed() -> None:
-    updates: list[SessionUpdate] = []
-    feed = UpdateFeed("/ws", updates.append)
-    ended = finished(
-        "run_command", "interrupted while it ran", outcome=Outcome.CANCELLED, decision=DecisionLabel.APPROVED
-    )
-    for event in (
+@pytest.mark.parametrize("is_replayed", [False, True])
+def test_a_command_that_is_stopped_shows_what_it_had_printed_once_now_and_later(is_replayed: bool) -> None:
+    output = "interrupted while it ran. Until then it had shown:\nstep 1 of 7"
+    ended = finished("run_command", output, outcome=Outcome.CANCELLED, decision=DecisionLabel.APPROVED)
+    events = (
         *OPEN[:3],
         started("run_command", RUN),
         ev.CallProgressed(context=context(), text="step 1 of 7\n"),
         ended,
-    ):
-        feed.notify(event)
+    )
+    updates: list[SessionUpdate] = []
+    if is_replayed:
+        updates += replay(*(event for event in events if event.durable))
+    else:
+        feed = UpdateFeed("/ws", updates.append)
+        for event in events:
+            feed.notify(event)
 
-    last = [update for update in updates if isinstance(update, ToolCallProgress)][-1]
+    (last,) = [
+        update
+        for update in updates
+        if isinstance(update, ToolCallStart | ToolCallProgress) and "interrupted" in str(update.content)
+    ]
     shown = json.dumps([each.model_dump() for each in last.content or ()])
-    assert "step 1 of 7" in shown
-    assert "interrupted while it ran" in shown
+    assert shown.count("step 1 of 7") == 1

@@ -241,6 +241,7 @@ def test_a_command_of_copilot_in_a_shell_of_its_own_asks_also_where_a_rule_allow
             {"name": "n", "description": "d", "prompt": "p", "agent_type": "explore", "mode": "sync"},
         ),
         ("copilot", "stop_bash", {"shellId": "one"}),
+        ("opencode", "skill", {"name": "release"}),
         ("opencode", "task", {"description": "d", "prompt": "p", "subagent_type": "general"}),
     ],
 )
@@ -253,6 +254,24 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
     for kind in {"subagent_type", "agent_type", "agent_name"} & given.keys():
         assert run_and_read(rig, agent, tool, {**given, kind: "deployer"}) == "stopped"
     assert run_and_read(rig, agent, tool, {**given, "isolation": "remote", "path": "/etc/x"}) == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "given"),
+    [
+        ("copilot", "skill", {"skill": "release"}),
+        ("copilot", "sql", {"query": "select 1"}),
+        ("copilot", "session_store_sql", {"query": "select 1"}),
+        ("gemini", "activate_skill", {"name": "release"}),
+        ("kimi", "skill", {"name": "release"}),
+        ("kimi", "CreateGoal", {"objective": "x"}),
+        ("kimi", "SetGoalBudget", {"value": 9, "unit": "turns"}),
+    ],
+)
+def test_what_may_lift_a_limit_or_does_what_nobody_can_read_does_not_run_unasked(
+    rig: GateRig, agent: str, tool: str, given: dict[str, object]
+) -> None:
+    assert run_and_read(rig, agent, tool, given) == "stopped"
 
 
 @pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])
