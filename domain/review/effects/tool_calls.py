@@ -24,6 +24,7 @@ from quorum.domain.review.plain_request import Effect
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.unified_diff import parse_diff
 
 _LONGEST = 65_536  # characters of a text that is looked at
@@ -411,9 +412,17 @@ def _reduce_texts(path: str, texts: Iterable[str], read_script: ReadScript) -> d
     return dict.fromkeys(each for each in found if each.kind in GRAVE_IN_FILES)
 
 
+_UNKNOWN = "$x"
+"""What stands for a text of which nothing is known."""
+
+
 def _is_own(effect: SideEffect) -> bool:
-    """Whether what is sent is no plain file: programs send files for a living."""
-    return not effect.does.startswith("sends what is in") or "sends what is in ~" in effect.does
+    """Whether what is sent is no plain file, and none of which only the caller knows the name: programs send
+    files for a living."""
+    sent = compile_once(r"sends (?:what is in|the variable) (\S+)").match(effect.does)
+    if sent is None or sent[1].startswith("~"):
+        return True
+    return sent[1] != _UNKNOWN and (sent[1].startswith("$") or find_secret(sent[1]) is not None)
 
 
 def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:
