@@ -130,6 +130,9 @@ _DESTROYS = re.compile(
     r"(?i)((force|auto|is|hard|permanent|permanently|confirm|do|also|and|with|then)_?)*(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
 )
 """Arguments that turn what a tool does into a deletion."""
+_MOVES_HISTORY = frozenset({"push", "reset", "checkout", "ref", "branch"})
+_FORCES = re.compile(r"(?i)(is_?|use_?)?(forced?|force_?(push|update|with_?lease)|hard)")
+_WAYS = frozenset({"mode", "type", "resettype", "resetmode"})
 _COUNTS = re.compile(
     r"(?i)(desired_?)?(replicas|count|capacity|instances)|(min|max)_?(size|instances|replicas)"
 )
@@ -273,6 +276,11 @@ def _judge_values(
     elif told_to or ("archive" in own and arguments.get("permanently") is True):
         does = f"deletes something by {name}: {told_to or 'permanently'} is true"
         yield SideEffect(EffectKind.HARM, does)
+    elif not _MOVES_HISTORY.isdisjoint(own) and (
+        any(value is True and _FORCES.fullmatch(key) for key, value in arguments.items())
+        or "hard" in _list_values(arguments, _WAYS)
+    ):
+        yield SideEffect(EffectKind.HARM, f"throws commits or changes away by {name}")
     elif "/dev/null" in _list_values(arguments, _TARGETS) and not _PLACES.isdisjoint(own):
         yield SideEffect(EffectKind.HARM, f"puts something where nothing stays by {name}")
     elif not _PASSES_ON.isdisjoint(own) and (

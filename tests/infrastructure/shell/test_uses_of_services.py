@@ -338,6 +338,23 @@ def test_a_tool_is_judged_by_what_it_is_told_to_do(tool: str, arguments: JsonObj
     assert reason in _object_to(None, arguments, tool)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("mcp__git__git_push", {"remote": "origin", "branch": "main", "force": True}),
+        ("mcp__vcs__push", {"forceWithLease": True}),
+        ("mcp__git__git_reset", {"mode": "hard", "commit": "HEAD~2"}),
+        ("mcp__github__update_ref", {"ref": "heads/main", "sha": "1a2b", "force": True}),
+    ],
+)
+def test_a_tool_that_is_told_to_force_what_moves_history_is_objected_to(
+    tool: str, arguments: JsonObject
+) -> None:
+    assert "throws commits or changes away" in _object_to(None, arguments, tool)
+    plain = {key: value for key, value in arguments.items() if value is not True and key != "mode"}
+    assert _object_to(None, plain, tool) == ""
+
+
 def test_a_tool_that_archives_or_moves_to_where_it_stays_is_not_objected_to() -> None:
     assert _object_to(None, {"id": "1"}, "notes__archive_page") == ""
     assert _object_to(None, {"source": "/w/a", "destination": "/w/b"}, "files__move_file") == ""
