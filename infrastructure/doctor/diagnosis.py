@@ -58,6 +58,7 @@ from quorum.infrastructure.provider_types import (
 )
 from quorum.infrastructure.settings_conversion import list_key_names
 from quorum.infrastructure.staging.probing import find_obstacle
+from quorum.infrastructure.staging.subagent_layer import describe_most_copied
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 
@@ -482,7 +483,11 @@ async def check_layer(
         return warn("mode staged", "cannot be chosen: it needs the sandbox", sandbox.remedy)
     if why := await asyncio.to_thread(find, Path(os.getcwd()), environ):
         return warn("mode staged", f"cannot be chosen: {why}", "work in a worktree, or in another mode")
-    return report_ok("mode staged", "can be chosen: --mode staged, or /stage in the app")
+    return report_ok(
+        "mode staged",
+        "can be chosen: --mode staged, or /stage in the app; subagents get layers of their own while that of "
+        f"the session holds at most {describe_most_copied()}",
+    )
 
 
 def check_command_secrets(table: RunCommandTable, environ: Mapping[str, str]) -> list[Finding]:

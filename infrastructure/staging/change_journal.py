@@ -185,10 +185,8 @@ class ChangeJournal:
         except (OSError, StepRefused, StagingError) as error:
             why = _explain(error) if isinstance(error, OSError) else str(error)
             refusal = error if isinstance(error, StepRefused) else StepRefused(".", why)
-            kept = self.take_back(plan, move_refs, note)
-            if kept:
-                raise StepRefused(refusal.path, f"{refusal}; {'; '.join(kept)}") from error
-            raise refusal from error
+            said = dict.fromkeys((str(refusal), *self.take_back(plan, move_refs, note)))
+            raise StepRefused(refusal.path, "; ".join(said)) from error
         self._rename("journal", "done")
 
     def take_back(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> tuple[str, ...]:

@@ -34,9 +34,21 @@ _MOST_SUBJECTS = 20
 _STASH = "refs/stash"
 # Of a working tree alone, or of an operation that is not finished.
 _OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/", _STASH)
+_REFTABLE = "reftable"
 # What git keeps besides: it is written with what is carried over, or is a note of the last command.
 _BY_GIT = frozenset(
-    {"objects", "refs", "logs", "packed-refs", "HEAD", "index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"}
+    {
+        "objects",
+        "refs",
+        _REFTABLE,
+        "logs",
+        "packed-refs",
+        "HEAD",
+        "index",
+        "COMMIT_EDITMSG",
+        "ORIG_HEAD",
+        "FETCH_HEAD",
+    }
 )
 _PASSING = ("gc.log", "gc.pid", "shallow.lock", "index.lock", "HEAD.lock", "packed-refs.lock", "config.lock")
 _SHARED_INDEX = "sharedindex."
@@ -130,11 +142,7 @@ class LayerRepository:
         if not known.refs and self._are_old(began_ns):
             for ref, commit in below.items():
                 known.note_ref(ref, commit)
-        other = [
-            ref
-            for ref in sorted(lines_below.keys() | lines_above.keys())
-            if lines_below.get(ref) != lines_above.get(ref) and not ref.startswith(_OWN_REFS)
-        ]
+        other = _list_other(lines_below, lines_above)
         unfit = [ref for ref in other if ref in lines_above and ref not in above]
         changed = [
             ref
@@ -144,6 +152,9 @@ class LayerRepository:
             and known.refs.get(ref, "-") != above.get(ref, "")
         ]
         head, stays = self._compare_head(known, began_ns)
+        if read_status(f"{self._lower}/{_REFTABLE}") is not None:
+            kept = "the refs of this repository are a reftable: commits, and what is staged, stay in the layer"
+            return RepositoryEffects(not_captured=(kept,) if read_status(f"{self._upper}/{_REFTABLE}") else ())
         with self.open_merged() as git:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
             try:
@@ -155,7 +166,7 @@ class LayerRepository:
         return RepositoryEffects(
             commits=(*commits, *head),
             has_index=has_index,
-            not_captured=(*_name_unfit(unfit), *stays),
+            not_captured=(*name_unfit_refs(unfit), *stays),
         )
 
     def read_head_branch(self) -> str:
@@ -229,6 +240,12 @@ class LayerRepository:
                 if name.startswith(_SHARED_INDEX) and stat.S_ISREG(status.st_mode):
                     yield f"{folder}/{name}"
 
+    def _list_shallow(self) -> Iterator[str]:
+        """What says at which commits the history of the workspace is cut off, if it is."""
+        status = read_status(f"{self._lower}/shallow")
+        if status is not None and stat.S_ISREG(status.st_mode):
+            yield f"{self._lower}/shallow"
+
     def describe_index(self, index: Path | None = None) -> str:
         """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
         with self.open_merged() as git:
@@ -260,7 +277,9 @@ class LayerRepository:
         try:
             real = GitWriter(Path(workspace), self._environ, locate_git_lock(self._scratch))
         except ToolError as error:
-            raise StagingError(f"the repository of {workspace} cannot be read: {error}") from error
+            raise StagingError(
+                f"the repository of {workspace} cannot be read: {error}; mend its .git/config"
+            ) from error
         if str(real.top) != workspace:
             raise StagingError(
                 f"the settings of git lead from {workspace} to {real.top}; commit without a layer"
@@ -281,7 +300,7 @@ class LayerRepository:
                     path = f"{self._upper}/objects/{name}"
                     if name != "info" and os.path.isdir(path) and not os.path.islink(path):
                         (above / name).symlink_to(path)
-            for path in self._list_shared_indexes():
+            for path in (*self._list_shared_indexes(), *self._list_shallow()):
                 shutil.copyfile(path, git / os.path.basename(path))
             (folder / "workspace").symlink_to(self._objects)
             alternates = f"{folder / 'workspace'}\n{above}\n"
@@ -400,6 +419,13 @@ class LayerRepository:
         out."""
         return _select_commits(self._read_lines(merged=merged))
 
+    def list_unfit_refs(self) -> list[str]:
+        """What the layer has in the place of refs, and that can be none."""
+        above = self._read_lines(merged=True)
+        fit = _select_commits(above)
+        other = _list_other(self._read_lines(merged=False), above)
+        return [ref for ref in other if ref in above and ref not in fit]
+
     def _read_lines(self, *, merged: bool) -> dict[str, str]:
         """What stands in the files of refs, by the names that these would have."""
         upper = self._upper if merged else None
@@ -418,7 +444,16 @@ def _select_commits(lines: Mapping[str, str]) -> dict[str, str]:
     return {ref: line for ref, line in lines.items() if is_reference(ref) and is_commit(line)}
 
 
-def _name_unfit(refs: Sequence[str]) -> Iterator[str]:
+def _list_other(below: Mapping[str, str], above: Mapping[str, str]) -> list[str]:
+    """Where the lines of refs differ."""
+    return [
+        ref
+        for ref in sorted(below.keys() | above.keys())
+        if below.get(ref) != above.get(ref) and not ref.startswith(_OWN_REFS)
+    ]
+
+
+def name_unfit_refs(refs: Sequence[str]) -> Iterator[str]:
     for ref in refs[:_MOST_NAMED]:
         yield f"{make_printable(ref, newlines=False)} names no commit, or is no name for a ref: it stays there"
     if (more := len(refs) - _MOST_NAMED) > 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,7 +19,13 @@ from quorum.domain.text.git_head import is_commit
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.git_worktrees import GitWriter
 from quorum.infrastructure.staging.change_journal import RefMove
-from quorum.infrastructure.staging.layer_repository import HEAD, INDEX, LayerRepository, read_head
+from quorum.infrastructure.staging.layer_repository import (
+    HEAD,
+    INDEX,
+    LayerRepository,
+    name_unfit_refs,
+    read_head,
+)
 from quorum.infrastructure.staging.upper_folder import is_whiteout, read_status
 
 _GIT = ".git"
@@ -58,6 +64,8 @@ class RepositoryMerger:
         self._is_new = read_status(self._base) is None and read_status(f"{target}/{_GIT}") is None
         self._beside: dict[str, str] = {}
         self._refs: dict[str, str] = {}
+        self._broken: frozenset[str] = frozenset()
+        self._left_out: set[str] = set()
         self._remarks: list[str] = []
 
     def covers(self, path: str) -> bool:
@@ -76,6 +84,7 @@ class RepositoryMerger:
             lost = ("it removed .git, or made another: the one of the session stays",) if covered else ()
             return RepositoryPlan(remarks=lost)
         self._name_left_out(covered)
+        self._remarks += name_unfit_refs(self._apart.list_unfit_refs())
         before, after = self._apart.read_refs(merged=False), self._apart.read_refs(merged=True)
         self._refs = self._session.read_refs(merged=False)
         changed = [ref for ref in sorted(before.keys() | after.keys()) if before.get(ref) != after.get(ref)]
@@ -84,11 +93,14 @@ class RepositoryMerger:
             return RepositoryPlan(remarks=tuple(self._remarks))
         with self._session.open_merged() as git:
             old = dict(self._refs)
+            heads = _Heads.of(self._base, self._upper, f"{self._target}/{_GIT}")
+            stash = self._list_stash()
+            named = {after[ref] for ref in changed if ref in after} | {*stash}
+            self._broken = self._find_broken(git, named | ({heads.after} if is_commit(heads.after) else set()))
             for ref in changed:
                 if not ref.startswith((*_OF_ONE_TREE, _STASH)):
                     self._place(git, ref, before.get(ref, ""), after.get(ref, ""))
-            self._keep_stash()
-            heads = _Heads.of(self._base, self._upper, f"{self._target}/{_GIT}")
+            self._keep_stash(stash)
             head = self._place_head(heads, before, old)
             index = self._merge_index(git, heads, head, after, old)
             moved = [
@@ -97,12 +109,16 @@ class RepositoryMerger:
                 if old.get(ref) != self._refs.get(ref)
             ]
             wanted = [each.new for each in moved if each.new]
-            if is_commit(heads.after):
+            if is_commit(heads.after) and heads.after not in self._broken:
                 wanted.append(heads.after)
             if wanted or index is not None:
                 real = self._session.open_real(self._target)
                 if index is not None:
-                    wanted += self._session.list_missing(git, real, index)
+                    missing = [*self._session.list_missing(git, real, index)]
+                    if self._find_broken(git, missing):
+                        self._remarks.append("what it staged is left out: git cannot read all of it")
+                        index, missing = None, []
+                    wanted += missing
                 self._session.carry(git, real, wanted)
             files = {HEAD: _write_head(head)} if head != heads.now else {}
             if index is not None:
@@ -125,7 +141,10 @@ class RepositoryMerger:
         now = self._refs.get(ref, "")
         if now == after:
             return
-        if not after:
+        if after in self._broken:
+            self._left_out.add(ref)
+            self._remarks.append(f"git cannot read all of what it committed on {ref}: that is left out")
+        elif not after:
             if now == before:
                 del self._refs[ref]
             else:
@@ -195,11 +214,33 @@ class RepositoryMerger:
             each.startswith(f"{ref}/") for each in self._refs
         )
 
-    def _keep_stash(self) -> None:
-        """What it put away has a branch each: of a list of several nothing else can be merged."""
+    def _find_broken(self, git: GitWriter, commits: Collection[str]) -> frozenset[str]:
+        """Those of which something is missing: any program can write what looks like a commit."""
+        known = "".join(f"^{commit}\n" for commit in self._refs.values())
+
+        def is_whole(wanted: Collection[str]) -> bool:
+            given = "".join(f"{each}\n" for each in sorted(wanted)) + known
+            try:
+                git.run("rev-list", "--objects", "--quiet", "--stdin", given=given.encode())
+            except ToolError:
+                return False
+            return True
+
+        if not commits or is_whole(commits):
+            return frozenset()
+        return frozenset(each for each in commits if not is_whole((each,)))
+
+    def _list_stash(self) -> list[str]:
+        """What it put away."""
         known = set(_read_stash(self._base)) | set(_read_stash(f"{self._target}/{_GIT}"))
-        for commit in _read_stash(self._upper):
-            if commit not in known and commit not in self._refs.values():
+        return [commit for commit in _read_stash(self._upper) if commit not in known]
+
+    def _keep_stash(self, stash: Sequence[str]) -> None:
+        """Each has a branch: of a list of several nothing else can be merged."""
+        for commit in stash:
+            if commit in self._broken:
+                self._remarks.append("git cannot read all of what git stash put away: that is left out")
+            elif commit not in self._refs.values():
                 beside = self._find_name_beside(f"{_HEADS}stash", commit)
                 self._refs[beside] = commit
                 self._remarks.append(
@@ -210,6 +251,9 @@ class RepositoryMerger:
         """What is checked out in the end, a ref or a commit: another where nobody committed there meanwhile."""
         wanted = self._beside.get(heads.after, heads.after)
         if heads.after == heads.before or wanted == heads.now:
+            return heads.now
+        if heads.after in self._left_out or heads.after in self._broken:
+            self._left_out.add(heads.after)
             return heads.now
         if heads.now == heads.before and old.get(heads.now) == before.get(heads.now):
             return wanted
@@ -237,6 +281,7 @@ class RepositoryMerger:
         if (
             before == theirs
             or heads.after in self._beside
+            or heads.after in self._left_out
             or self._beside.get(heads.after, heads.after) != head
         ):
             return None

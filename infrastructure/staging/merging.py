@@ -51,8 +51,8 @@ class MergeStep(Struct, frozen=True, kw_only=True):
 
 
 class MergePlan(Struct, frozen=True, kw_only=True):
-    """All of it, in order: files, where refs go, and what git has checked out and staged then. `remarks` are
-    sentences about what both sides changed, and what cannot be merged."""
+    """All of it, in order: files, where refs go, and then the files of git, which may be settings with which it
+    moves none. `remarks` are sentences about what both sides changed, and what cannot be merged."""
 
     steps: tuple[MergeStep, ...] = ()
     refs: tuple[RefMove, ...] = ()
@@ -62,7 +62,7 @@ class MergePlan(Struct, frozen=True, kw_only=True):
     @property
     def paths(self) -> tuple[str, ...]:
         """Those of files: what was committed is not taken back with them."""
-        return tuple(step.path for step in self.steps)
+        return tuple(step.path for step in (*self.steps, *self.of_git) if step.path not in (HEAD, INDEX))
 
 
 class MergePlanner:
@@ -114,10 +114,14 @@ class MergePlanner:
                 steps += self._plan_dress(each, each.before, each.after)
         found = self._repository.plan([each.path for each in listed if covers(each.path)])
         of_git = [
-            self._put_content(path, content, 0o644, self._look(path)) for path, content in found.files.items()
+            *(each for each in steps if _is_of_git(each.path)),
+            *(
+                self._put_content(path, content, 0o644, self._look(path))
+                for path, content in found.files.items()
+            ),
         ]
         return MergePlan(
-            steps=tuple(steps),
+            steps=tuple(each for each in steps if not _is_of_git(each.path)),
             refs=found.refs,
             of_git=tuple(of_git),
             remarks=(*self._remarks, *found.remarks),
@@ -296,6 +300,10 @@ class MergePlanner:
             and has_same_content(first_place, second_place)
             and read_attributes(first_place) == read_attributes(second_place)
         )
+
+
+def _is_of_git(path: str) -> bool:
+    return path == ".git" or path.startswith(".git/")
 
 
 def store_plan(plan: MergePlan, file: Path) -> None:

@@ -56,6 +56,11 @@ class TooMuch(Exception):
     """The layer of the session holds more than is copied for each subagent."""
 
 
+def describe_most_copied() -> str:
+    """How much the layer of a session may hold for subagents to have layers of their own."""
+    return f"{_MOST_COPIED:,} files and {_MOST_COPIED_BYTES >> 20} MB"
+
+
 class WorkOrigin(Struct, frozen=True, kw_only=True):
     """Whose work it is: the subagent's of this id, for a call of its owner, the session `session_id`."""
 

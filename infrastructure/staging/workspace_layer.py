@@ -13,6 +13,7 @@ from threading import Lock
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice, LayerEffects
+from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.staging.change_journal import (
     ChangeJournal,
@@ -24,6 +25,7 @@ from quorum.infrastructure.staging.change_journal import (
 )
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
+from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
 from quorum.infrastructure.staging.layer_repository import (
     INDEX,
@@ -585,11 +587,30 @@ def _explained(folder: LayerFolder) -> Iterator[None]:
                 f"{folder.workspace} is not there now, and its layer cannot be read without it: put it back, "
                 f"or drop the layer for good (quorum staged discard {folder.id})"
             ) from error
-        place = f" ({error.filename})" if error.filename else ""
+        place = _locate(folder, str(error.filename)) if error.filename else ""
         remedy = "mend that and try again"
-        if isinstance(error, PermissionError):  # a user namespace gives more rights to it
-            remedy += ", or see whether a session can read it: quorum --mode staged, then /effects"
+        if isinstance(error, PermissionError):
+            remedy = (
+                "a session can read it: quorum --mode staged, then /effects"
+                if _can_session_read(place)
+                else f"get the right to read it, or drop the layer for good (quorum staged discard {folder.id})"
+            )
+        shown = f" ({make_printable(place, newlines=False)})" if place else ""
         raise StagingError(
-            f"the layer over {folder.workspace} cannot be read or applied: {error.strerror or error}{place}; "
+            f"the layer over {folder.workspace} cannot be read or applied: {error.strerror or error}{shown}; "
             f"nothing is lost: {remedy}"
         ) from error
+
+
+def _locate(folder: LayerFolder, path: str) -> str:
+    """Where a file lies that an error names by the descriptor of `_open_lower`."""
+    _, mark, rest = path.partition("/./")
+    return f"{folder.workspace}/{rest.lstrip('/')}" if mark else path
+
+
+def _can_session_read(place: str) -> bool:
+    """Whether a session can read what this process may not: a user namespace gives more rights to own files."""
+    try:
+        return find_entered() is None and os.lstat(place).st_uid == os.geteuid()
+    except OSError:
+        return False

@@ -88,10 +88,13 @@ def _serve(options: ServeOptions, root: Path) -> int:
 
 def _build_site(options: ServeOptions, root: Path, url: str) -> tuple[Site, tuple[str, ...]]:
     """What is served, and what is said of it beside the link."""
+    from quorum.infrastructure.staging.probing import find_obstacle
     from quorum.rpc.client import read_token
     from quorum.serve.sites import build_app_site, build_approvals_site
 
     if options.socket is None:
+        if options.overrides.get("review.mode") == "staged" and (why := find_obstacle(root, os.environ)):
+            raise UsageError(f"no layer can be had: {why}; work in a worktree, or in another mode")
         about = (f"Pending reviews are at {url}approvals.",) if options.approvals else ()
         site = build_app_site(options, root, url, approvals=options.approvals)
         return site, (*about, "Ctrl+C ends the server and the sessions in it.")

@@ -125,6 +125,11 @@ class AppProcess:
         """The window has got or lost the focus."""
         await self._tell({"type": "focus" if has_focus else "blur"})
 
+    async def read_report(self) -> str:
+        """What it printed on stderr until it closed that."""
+        await asyncio.wait([self._reporting])
+        return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
+
     async def close(self) -> str:
         """End it, if it has not ended, and wait for that; returns what it printed on stderr."""
         self._in.close()
@@ -135,8 +140,7 @@ class AppProcess:
                     pass
                 await self._process.wait()
         await self._exits.aclose()
-        await self._reporting
-        return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
+        return await self.read_report()
 
     def kill(self) -> None:
         """End it at once; the supervisors of its commands end those."""
@@ -259,9 +263,14 @@ class TerminalPage:
 
 
 async def _show_screen(app: AppProcess, socket: web.WebSocketResponse) -> None:
+    """Show it until it ends; of one that ends before it draws anything, why."""
+    has_drawn = False
     try:
         async for data in app.stream_screen():
+            has_drawn = True
             await socket.send_bytes(data)
+        if not has_drawn:
+            await socket.send_bytes("\r\n".join((await app.read_report()).splitlines()).encode())
     except ConnectionError:  # the browser is gone, which whoever reads from it notices as well
         return
     await socket.close()

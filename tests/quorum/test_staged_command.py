@@ -42,6 +42,7 @@ from tests.support.command_line import run_command
 from tests.support.headless_run import configure, environment
 from tests.support.layer_process import fork_alone, run_in_layer
 from tests.support.layer_process import layers as layers
+from tests.support.postgres_server import PostgresForTests
 
 pytestmark = pytest.mark.usefixtures("layers")
 
@@ -49,11 +50,12 @@ pytestmark = pytest.mark.usefixtures("layers")
 class Desk:
     """A person's home, a folder of theirs, and a session that has worked in a layer over it."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], url: str = "") -> None:
+        self._table = StorageTable(url=url)
         self.home, self.root = folder / "home", folder / "work"
         self.home.mkdir()
         self.root.mkdir()
-        configure(self.home, "")
+        configure(self.home, f'[storage]\nurl = "{url}"\n' if url else "")
         (self.root / "a.py").write_text("one\n")
         (self.root / "docs").mkdir()
         (self.root / "docs/b.md").write_text("two\n")
@@ -73,7 +75,7 @@ class Desk:
         return list_places(locate_layers_of(self.home / "state" / "quorum", str(self.root.resolve())))[0]
 
     async def _record(self) -> str:
-        storage = open_storage(StorageTable(), environment(self.home))
+        storage = open_storage(self._table, environment(self.home))
         opened = storage.open_session(NewSession(), cwd=str(self.root))
         assert opened.ledger is not None
         begun = SessionStarted(session_id=opened.session_id, model="p/m", mode=Mode.STAGED, cwd=str(self.root))
@@ -87,7 +89,7 @@ class Desk:
         """Have more on the record of the session."""
 
         async def note() -> None:
-            storage = open_storage(StorageTable(), environment(self.home))
+            storage = open_storage(self._table, environment(self.home))
             opened = storage.open_session(ContinuedSession(self.session), cwd=str(self.root))
             assert opened.ledger is not None
             for event in events:
@@ -105,19 +107,24 @@ class Desk:
         return json.loads(self.run(*words, "--json")[1])
 
     def read_events(self) -> list[Event | None]:
-        storage = open_storage(StorageTable(), environment(self.home))
+        storage = open_storage(self._table, environment(self.home))
         records = asyncio.run(storage.archive.read(self.session))
         storage.close()
         return [record.event for record in records]
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in environment(tmp_path / "home").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setattr(os, "fork", fork_alone)
-    return Desk(tmp_path, capsys)
+    return tmp_path
+
+
+@pytest.fixture
+def desk(machine: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(machine, capsys)
 
 
 def test_what_waits_is_listed_and_shown_with_the_digest_that_approves_it(desk: Desk) -> None:
@@ -338,9 +345,20 @@ def leave_work(desk: Desk, script: str) -> None:
     run_in_layer(desk.root, environment(desk.home), work)
 
 
+@pytest.mark.long
+def test_what_a_subagent_left_is_merged_on_a_record_in_postgres(
+    machine: Path, capsys: pytest.CaptureFixture[str], postgres: PostgresForTests
+) -> None:
+    merge_left(Desk(machine, capsys, postgres.new_database()), capsys)
+
+
 def test_what_a_subagent_left_is_merged_on_the_record_of_its_session_before_it_is_shown(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    merge_left(desk, capsys)
+
+
+def merge_left(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     leave_work(desk, "echo left > left.py; sed -i s/more/most/ a.py")
 
     code = run_command(["staged", "apply"], desk.root)

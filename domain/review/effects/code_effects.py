@@ -68,7 +68,9 @@ _RUN_IN_BACKTICKS = frozenset({"ruby", "perl", "php"})
 _FILLED_BACKTICKS = re.compile(r"(`|%x[{(\[])[^`\n]{0,200}[#$@]")
 _AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba|z|da|k)?sh\b")
 _DECODES = re.compile(
-    r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
+    r"(?i)\bpack\s*\(?\s*.[HCUm]|\bunpack1?\b|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64"
+    r"|fromCharCode|fromCodePoint|string\.char\b|\bmap\s*\{?[\s(]*\bchr\b|\bmap\s*\(\s*&:chr|'(base64|hex)'"
+    r"|\"(base64|hex)\"|sprintf\s*\(\s*.(%c){2}|gzinflate|str_rot13|\bstrrev\b"
 )
 _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"

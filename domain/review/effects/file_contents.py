@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 
 from quorum.domain.review.effects.places import is_local
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
@@ -150,7 +151,8 @@ _SHELL_FILE = re.compile(
 _BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
 _IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
 _ANY_WORKFLOW = re.compile(
-    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|\.drone).*"
+    r"(.*/)?(\.github/(workflows|actions)/|\.gitlab-ci|\.circleci/|azure-pipelines|bitbucket-pipelines|\.drone"
+    r"|[Tt]askfile\.).*"
 )
 _LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
 """What stands in lists, as most runners of workflows take commands."""
@@ -171,12 +173,22 @@ _CODE_FILES = (
         ".ex",
         ".exs",
         ".jl",
+        *(".kts", ".groovy", ".sbt", ".cmake", ".bzl"),
+        *("Rakefile", "Gemfile", "Podfile", "Fastfile", "Vagrantfile", "Jenkinsfile", "CMakeLists.txt"),
+        *("noxfile.py", "tasks.py", "fabfile.py", "SConstruct", "wscript", "meson.build"),
     ),
 )
-_SHELL_ARGUMENT = re.compile(r"""["']-l?c["']\W{1,12}(?:args?\W{1,6})?"((?:\\.|[^"\\])*)\"""")
+_SHELL_ARGUMENT = re.compile(
+    r"""(?:["']-l?c["']\W{1,12}(?:args?\W{1,6})?|\bsh\s+-l?c\s+)(["'])((?:\\.|(?!\1)[^\\])*)\1"""
+)
 """A text that code in any language hands to a shell as the value of its option."""
 _SHELL_CALL = re.compile(
-    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru)\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n])+)\1"""
+    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru|sh|(?:c|ctx|context|connection)\.(?:run|local|sudo))
+    (?:\s*\(\s*|[ ])(["'`])((?:\\.|(?!\1)[^\\\n])+)\1""",
+    re.VERBOSE,
+)
+_SHELL_ELEMENT = re.compile(
+    r"""-l?c(?:</arg(?:ument)?>\s*<arg(?:ument)?>|["']\s*/>\s*<arg\s+(?:value|line)=["'])([^<"']*)"""
 )
 _RUNS_REQUESTS = re.compile(
     r"""(?x)\b(?:exec(?:Sync|File)?|spawn(?:Sync)?|system|popen|shell_exec|passthru|proc_open|eval|check_output|run|Popen)
@@ -294,7 +306,7 @@ def list_commands(path: str, text: str) -> Iterator[str]:
         yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
     elif _ANY_WORKFLOW.fullmatch(path):
         lines = re.findall(
-            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
+            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script|cmds?):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
         )
         if "github/" not in path:
             lines += _LISTED.findall(text)
@@ -302,8 +314,10 @@ def list_commands(path: str, text: str) -> Iterator[str]:
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
     elif path.endswith(_CODE_FILES):
-        yield from (found[1].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+        yield from (found[2].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
         yield from (found[2] for found in _SHELL_CALL.finditer(text))
+    elif path.endswith((".xml", ".pom")):
+        yield from map(unescape, _SHELL_ELEMENT.findall(text))
     elif path.endswith((".json", ".jsonc", ".code-workspace")):
         for found in _RUN_BY_SETTINGS.findall(text):
             yield found.replace('\\"', '"')

@@ -24,6 +24,7 @@ from quorum.domain.review.plain_request import Effect
 from quorum.domain.secrets.patterns import find_pattern_spans
 from quorum.domain.shell.script import ReadScript
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.unified_diff import parse_diff
 
 _LONGEST = 65_536  # characters of a text that is looked at
@@ -129,6 +130,9 @@ _DESTROYS = re.compile(
     r"(?i)((force|auto|is|hard|permanent|permanently|confirm|do|also|and|with|then)_?)*(destroy|delete|purge|wipe|erase|truncate|drop)(_?(all|everything|existing|data|volumes?|tables?|database|first))?"
 )
 """Arguments that turn what a tool does into a deletion."""
+_MOVES_HISTORY = frozenset({"push", "reset", "checkout", "ref", "branch"})
+_FORCES = re.compile(r"(?i)(is_?|use_?)?(forced?|force_?(push|update|with_?lease)|hard)")
+_WAYS = frozenset({"mode", "type", "resettype", "resetmode"})
 _COUNTS = re.compile(
     r"(?i)(desired_?)?(replicas|count|capacity|instances)|(min|max)_?(size|instances|replicas)"
 )
@@ -272,6 +276,11 @@ def _judge_values(
     elif told_to or ("archive" in own and arguments.get("permanently") is True):
         does = f"deletes something by {name}: {told_to or 'permanently'} is true"
         yield SideEffect(EffectKind.HARM, does)
+    elif not _MOVES_HISTORY.isdisjoint(own) and (
+        any(value is True and _FORCES.fullmatch(key) for key, value in arguments.items())
+        or "hard" in _list_values(arguments, _WAYS)
+    ):
+        yield SideEffect(EffectKind.HARM, f"throws commits or changes away by {name}")
     elif "/dev/null" in _list_values(arguments, _TARGETS) and not _PLACES.isdisjoint(own):
         yield SideEffect(EffectKind.HARM, f"puts something where nothing stays by {name}")
     elif not _PASSES_ON.isdisjoint(own) and (
@@ -411,9 +420,17 @@ def _reduce_texts(path: str, texts: Iterable[str], read_script: ReadScript) -> d
     return dict.fromkeys(each for each in found if each.kind in GRAVE_IN_FILES)
 
 
+_UNKNOWN = "$x"
+"""What stands for a text of which nothing is known."""
+
+
 def _is_own(effect: SideEffect) -> bool:
-    """Whether what is sent is no plain file: programs send files for a living."""
-    return not effect.does.startswith("sends what is in") or "sends what is in ~" in effect.does
+    """Whether what is sent is no plain file, and none of which only the caller knows the name: programs send
+    files for a living."""
+    sent = compile_once(r"sends (?:what is in|the variable) (\S+)").match(effect.does)
+    if sent is None or sent[1].startswith("~"):
+        return True
+    return sent[1] != _UNKNOWN and (sent[1].startswith("$") or find_secret(sent[1]) is not None)
 
 
 def list_objections(effects: Iterable[SideEffect]) -> Iterator[Objection]:

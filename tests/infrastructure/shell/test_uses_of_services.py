@@ -278,6 +278,36 @@ def test_a_program_found_by_its_usual_name_is_not_objected_to(command: str) -> N
 @pytest.mark.parametrize(
     "command",
     [
+        "perl -e 'exec map {chr} (108,115)'",
+        "ruby -e 'system([108,115].pack(\"c*\"))'",
+        'ruby -e \'exec "bHM=".unpack1("m")\'',
+        'node -e \'require("child_process").execSync(Buffer.from("6c73","hex").toString())\'',
+        "node -e 'require(\"child_process\").execSync(String.fromCodePoint(108,115))'",
+        "lua -e 'os.execute(string.char(108,115))'",
+        "awk 'BEGIN{system(sprintf(\"%c%c\",108,115))}'",
+        "php -r 'system(str_rot13(\"yf\"));'",
+    ],
+)
+def test_code_that_runs_what_it_writes_in_numbers_or_codes_is_objected_to(command: str) -> None:
+    assert "hidden" in _object_to(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "perl -e 'print map {chr} (108,115)'",
+        "ruby -e 'puts [1,2].pack(\"c*\").size'",
+        'node -e \'console.log(Buffer.from("6c73","hex").length)\'',
+        "ruby -e 'system(\"make test\")'",
+    ],
+)
+def test_code_that_only_decodes_or_says_what_it_runs_is_not_objected_to(command: str) -> None:
+    assert _object_to(command) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "ex -s +'%d|x' a.py",
         "ex -sc '%d|x' a.py",
         "vim -es -c '1,$delete' -c wq a.py",
@@ -306,6 +336,23 @@ def test_an_editor_that_deletes_all_lines_is_objected_to(command: str) -> None:
 )
 def test_a_tool_is_judged_by_what_it_is_told_to_do(tool: str, arguments: JsonObject, reason: str) -> None:
     assert reason in _object_to(None, arguments, tool)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("mcp__git__git_push", {"remote": "origin", "branch": "main", "force": True}),
+        ("mcp__vcs__push", {"forceWithLease": True}),
+        ("mcp__git__git_reset", {"mode": "hard", "commit": "HEAD~2"}),
+        ("mcp__github__update_ref", {"ref": "heads/main", "sha": "1a2b", "force": True}),
+    ],
+)
+def test_a_tool_that_is_told_to_force_what_moves_history_is_objected_to(
+    tool: str, arguments: JsonObject
+) -> None:
+    assert "throws commits or changes away" in _object_to(None, arguments, tool)
+    plain = {key: value for key, value in arguments.items() if value is not True and key != "mode"}
+    assert _object_to(None, plain, tool) == ""
 
 
 def test_a_tool_that_archives_or_moves_to_where_it_stays_is_not_objected_to() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import os
 import shutil
 import stat
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import StagingError
 from quorum.domain.staging.layer_effects import EffectChoice
+from quorum.infrastructure.staging import workspace_layer
 from quorum.infrastructure.staging.change_journal import ChangeJournal, ChangePlan
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.entering import enter_layer
+from quorum.infrastructure.staging.upper_folder import UpperFolder
 from quorum.infrastructure.staging.waiting_layers import is_waiting
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 from tests.infrastructure.staging.layer_bench import LayerBench, describe_tree
@@ -386,6 +389,32 @@ def test_folders_and_files_that_their_owner_may_not_write_are_applied_and_taken_
     assert set(bench.list_effects()) == set(left)
     run_forked(undo)
     assert describe_tree(bench.workspace) == before
+
+
+@pytest.mark.parametrize(
+    ("user", "remedy"),
+    [
+        (os.geteuid(), "a session can read it: quorum --mode staged"),
+        (os.geteuid() + 1, "drop the layer for good"),
+    ],
+)
+def test_what_may_not_be_read_is_named_with_what_helps(
+    bench: LayerBench, monkeypatch: pytest.MonkeyPatch, user: int, remedy: str
+) -> None:
+    bench.write("a", "1\n")
+    bench.work("echo 2 > a")
+
+    def refuse(self: UpperFolder) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"{self._lower}/a")
+
+    with bench.opened() as layer, monkeypatch.context() as patch:
+        patch.setattr(UpperFolder, "list_changes", refuse)
+        patch.setattr(workspace_layer.os, "geteuid", lambda: user)
+        with pytest.raises(StagingError) as refused:
+            asyncio.run(layer.read_effects())
+
+    assert f"({bench.workspace}/a); nothing is lost: " in str(refused.value)
+    assert remedy in str(refused.value)
 
 
 def test_a_layer_with_a_folder_that_is_closed_to_all_waits_and_can_be_discarded(bench: LayerBench) -> None:

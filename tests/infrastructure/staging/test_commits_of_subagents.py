@@ -23,9 +23,9 @@ COMMIT = f"{GIT} commit -qam"
 class Committing:
     """A place with a repository, and what git says in the layer of the session once all is merged."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, repository: str = REPOSITORY) -> None:
         self.place = Place(folder)
-        self.place.sh(REPOSITORY)
+        self.place.sh(repository)
 
     def work(self, *subagents: str, session: str = "", before: str = "") -> list[str]:
         """What is remarked where subagents that began at once work, and are merged in turn."""
@@ -188,6 +188,96 @@ def test_what_git_has_not_finished_in_a_subagent_stays_out_and_is_named(reposito
     assert any(".git/MERGE_HEAD" in each for each in said)
     assert "a merge of git is not finished there" in " ".join(said)
     assert repository.ask("git log -1 --format=%s b", "git config user.name") == ["b\n", "Anna\n"]
+
+
+NO_COMMIT = "1234567890" * 4
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("subagent", "remark"),
+    [
+        (
+            f"echo {NO_COMMIT} > .git/refs/heads/made",
+            "git cannot read all of what it committed on refs/heads/made",
+        ),
+        (
+            f"echo {NO_COMMIT} > .git/refs/heads/main",
+            "git cannot read all of what it committed on refs/heads/main",
+        ),
+        (f"echo {NO_COMMIT} > .git/HEAD", ""),
+        (
+            f"git branch side $({GIT} commit-tree -m x -p HEAD $(printf '100644 blob {NO_COMMIT}\\tf\\n' "
+            "| git mktree --missing))",
+            "git cannot read all of what it committed on refs/heads/side",
+        ),
+        (f"git update-index --add --cacheinfo 100644,{NO_COMMIT},n", "what it staged is left out"),
+        (
+            "echo 2 > kept; git stash -q; rm .git/objects/$(git rev-parse stash: | cut -c 1-2)/*",
+            "what git stash put away: that is left out",
+        ),
+        (
+            "git rev-parse HEAD > .git/refs/heads/a..b",
+            "refs/heads/a..b names no commit, or is no name for a ref",
+        ),
+        ("git symbolic-ref refs/heads/alias refs/heads/main", "refs/heads/alias names no commit"),
+    ],
+)
+def test_what_git_cannot_read_is_named_and_keeps_nothing_else_out(
+    repository: Committing, subagent: str, remark: str
+) -> None:
+    said = repository.work(f"git branch topic; {subagent}; echo 2 > same")
+
+    assert remark in "; ".join(said)
+    topic, log, same, problems = repository.ask(
+        "git log --format=%s topic", "git log --format=%s", "cat same", CLEAN[1]
+    )
+    assert (topic, log, same, problems) == ("first\n", "first\n", "2\n", "")
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    "settings",
+    ["git config core.bare true", "git config core.worktree /", "echo '[[' >> .git/config"],
+)
+def test_settings_with_which_git_does_not_work_keep_no_commits_out(
+    repository: Committing, settings: str
+) -> None:
+    repository.work(f"echo 2 > same; {COMMIT} second; {settings}")
+
+    git = "cp .git/config kept; printf '[core]\\n' > .git/config; git"
+    assert repository.ask(f"{git} log --format=%s", "cat same") == ["second\nfirst\n", "2\n"]
+
+
+@pytest.mark.long
+def test_no_program_that_a_subagent_names_to_git_is_run(repository: Committing) -> None:
+    ran = "touch ../ran"
+    hooks = "reference-transaction post-index-change post-commit pre-auto-gc"
+    keys = "core.fsmonitor filter.x.clean filter.x.smudge merge.x.driver core.alternateRefsCommand gpg.program"
+    said = repository.work(
+        f"echo 2 > same; {COMMIT} one; echo '* filter=x merge=x' > .gitattributes; mkdir -p .git/hooks; "
+        f"for each in {hooks}; do printf '#!/bin/sh\\n{ran}' > .git/hooks/$each; done; chmod +x .git/hooks/*; "
+        f"for each in {keys}; do git config $each '{ran}'; done; git config log.showSignature true; "
+        "git config extensions.partialClone o; git config remote.o.promisor true; git config remote.o.url .; "
+        f"git config remote.o.uploadpack '{ran}'; git config core.repositoryformatversion 1; rm -f ../ran",
+        f"echo 2 > kept; {COMMIT} two",
+    )
+
+    assert said[0].startswith("main was moved by somebody else meanwhile, too")
+    assert not (repository.place.workspace.parent / "ran").exists()
+
+
+@pytest.mark.long
+def test_commits_over_a_history_that_is_cut_off_are_merged(tmp_path: Path) -> None:
+    cut_off = (
+        f"{REPOSITORY}; echo 0 > run; {COMMIT} second; git clone -q --depth 1 file://$PWD ../cut; rm -r .git; "
+        "mv ../cut/.git .git"
+    )
+    (remark,) = Committing(tmp_path, cut_off).work(
+        f"echo 2 > same; {COMMIT} one", f"echo 2 > kept; {COMMIT} other"
+    )
+
+    assert remark.startswith("main was moved by somebody else meanwhile, too")
 
 
 def test_a_repository_that_is_new_arrives_as_files(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ async def test_the_doctor_says_whether_the_mode_can_be_chosen(environ: dict[str,
     without = await check_layer(environ, missing, lambda _root, _environ: "")
 
     assert good.state is FindingState.OK
+    assert "holds at most 2,000 files and 64 MB" in good.text
     assert (bad.state, bad.text) == (FindingState.WARN, "cannot be chosen: no user namespaces")
     assert (without.state, without.text) == (FindingState.WARN, "cannot be chosen: it needs the sandbox")
     assert without.remedy == "allow it"

@@ -51,6 +51,16 @@ def test_commits_arrive_with_their_files_and_the_index(repository: LayerBench) -
     assert bench.read_effects().is_empty
 
 
+def test_refs_that_are_no_files_stay_in_the_layer_and_are_named(repository: LayerBench) -> None:
+    bench = repository
+    bench.write(".git/reftable/tables.list", "1\n")
+    bench.work("echo 2 > .git/reftable/tables.list; echo 2 > a")
+
+    effects = bench.read_effects()
+    assert [each.path for each in effects.effects] == ["a"]
+    assert effects.not_captured[0].startswith("the refs of this repository are a reftable")
+
+
 def test_undoing_takes_the_commits_back(repository: LayerBench) -> None:
     bench = repository
     before, head = describe_tree(bench.workspace, without=".git"), bench.git("rev-parse", "HEAD")

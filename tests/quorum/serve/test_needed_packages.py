@@ -1,4 +1,4 @@
-"""`quorum serve` without the packages of its extra."""
+"""What `quorum serve` needs before it serves anything: the packages of its extra, and room for layers."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def test_without_one_of_its_packages_it_says_how_to_install_them(
 
     with pytest.raises(UsageError, match="the packages that serve a browser are not installed"):
         parsed.command.run(parsed.options, tmp_path)
+
+
+def test_where_no_layer_can_be_it_says_so_and_serves_no_apps_in_one() -> None:
+    parsed = parse(("serve", "--port", "0", "--mode", "staged"))
+    assert parsed.command.run is not None
+
+    with pytest.raises(UsageError, match="no layer can be had: the workspace is the whole file system"):
+        parsed.command.run(parsed.options, Path("/"))

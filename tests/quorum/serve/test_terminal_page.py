@@ -193,12 +193,13 @@ async def test_an_app_that_does_not_start_closes_the_page_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def start(size: tuple[int, int], continues: bool) -> AppProcess:
-        return await AppProcess.start((sys.executable, "-c", "raise SystemExit('no \x1b[2Jkey')"), size)
+        return await AppProcess.start((sys.executable, "-c", "raise SystemExit('no\\n\x1b[2Jkey')"), size)
 
     page = TerminalPage(start, socket_origin="ws://here")
     async with serving(Site(add_routes=page.add_routes, kill_all=page.kill_all)) as site:
         await site.enter()
         async with site.connect(await socket_path(site)) as socket:
+            assert await socket.receive_bytes() == b"no\r\nkey"
             assert (await socket.receive()).type is WSMsgType.CLOSE
 
-    assert "quorum: no key" in capsys.readouterr().err
+    assert "quorum: no\nquorum: key\n" in capsys.readouterr().err
