@@ -18,8 +18,6 @@ from quorum.application.calls.hooks import (
     HookSubject,
     Notification,
     PermissionRequest,
-    RequestDraft,
-    ResultDraft,
     SessionEnd,
     SessionStart,
     TurnEnd,
@@ -227,10 +225,8 @@ def find_matched_value(subject: HookSubject) -> str:
             return _KINDS.get(subject.kind, subject.kind)
         case CompactionDraft():
             return subject.trigger
-        case RequestDraft() | ResultDraft() | TurnEnd():
+        case _:  # it has no matcher there, or is at a point that has no event there
             return ""
-        case _:
-            assert_never(subject)
 
 
 def _encode(subject: HookSubject) -> JsonObject:
@@ -244,10 +240,8 @@ def _encode(subject: HookSubject) -> JsonObject:
             return {"message": subject.message, "title": "quorum", "notification_type": kind}
         case CompactionDraft():
             return {"trigger": subject.trigger, "custom_instructions": subject.focus}
-        case RequestDraft() | CallDraft() | PermissionRequest() | ResultDraft() | TurnEnd():
+        case _:  # it has no fields of its own there, or is at a point that has no event there
             return {}
-        case _:
-            assert_never(subject)
 
 
 def _translate_call(tool: str, given: JsonObject, cwd: str) -> tuple[str, JsonObject]:

@@ -25,8 +25,9 @@ from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
-_MOMENTS = ("session", "end", "notification", "compaction")
-_KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages", *_MOMENTS)
+_OF_CALLS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")
+_MOMENTS = tuple(key for key in HookSample.__struct_fields__ if key not in ("context", *_OF_CALLS))
+_KEYS = (*_OF_CALLS, *_MOMENTS)
 _Choice = TypeVar("_Choice", RiskLevel, Outcome)
 
 

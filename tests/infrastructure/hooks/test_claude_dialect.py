@@ -10,17 +10,27 @@ import pytest
 from quorum.application.calls.hooks import (
     CallDraft,
     CompactionDraft,
+    HookSample,
     Notification,
     PermissionRequest,
     SessionEnd,
     TurnEnd,
+    build_subject,
 )
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import Ask, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import HookFailure
 from quorum.domain.text.json_value import JsonValue
-from quorum.infrastructure.hooks.claude_dialect import matches, read_claude_answer, translate_input
+from quorum.infrastructure.hooks.claude_dialect import (
+    CLAUDE_EVENTS,
+    matches,
+    read_claude_answer,
+    translate_input,
+)
 from tests.infrastructure.hooks.hook_bench import Programs
+from tests.support.builders import a_context
 from tests.support.hook_drafts import a_call_draft, a_permission_request, a_session_start
 
 _KEEP = "open('seen.json', 'w').write(json.dumps(given | {'project': os.environ['CLAUDE_PROJECT_DIR']}))\n"
@@ -108,6 +118,26 @@ async def test_a_notification_has_its_type(programs: Programs, kind: str, theirs
 async def test_the_other_events_have_their_fields(programs: Programs) -> None:
     await programs.claude(_KEEP).answer(CompactionDraft(trigger="manual", focus="tests"))
     assert _seen(programs) | {"trigger": "manual", "custom_instructions": "tests"} == _seen(programs)
+
+
+_SAMPLE = HookSample(
+    context=a_context(1),
+    tool="read_file",
+    arguments={"path": "a"},
+    risk=RiskLevel.LOW,
+    paths=(),
+    result="",
+    outcome=Outcome.OK,
+    messages=(),
+)
+
+
+@pytest.mark.parametrize("event", CLAUDE_EVENTS)
+def test_each_event_has_a_field_that_not_all_have(programs: Programs, event: str) -> None:
+    subjects = {point: build_subject(point, _SAMPLE) for point in CLAUDE_EVENTS.values()}
+    fields = {point: set(programs.claude("").encode(subject)) for point, subject in subjects.items()}
+
+    assert fields[CLAUDE_EVENTS[event]] > set.intersection(*fields.values())
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from quorum.domain.calls.hook_points import (
     HookPoint,
     OnHookError,
     Skip,
+    describe_point,
 )
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import UserMessage
@@ -64,6 +65,16 @@ async def test_a_trial_gives_the_hook_the_call_as_it_stands_in_the_file():
     assert getattr(seen, "arguments", None) == {"path": "a.txt"}
     assert getattr(seen, "risk", None) is RiskLevel.LOW
     assert getattr(seen, "paths", None) == ("/ws/a.txt",)
+
+
+@pytest.mark.parametrize("point", HookPoint)
+async def test_a_hook_is_tried_at_each_point_with_the_key_that_its_description_names(point: HookPoint) -> None:
+    hook, key = RecordingHook(), describe_point(point).tried_with
+    given: JsonValue = [{"role": "user", "text": "x"}] if key == "messages" else "x"
+
+    await try_hook(_registration(hook, point), {"tool": "read_file", key: given})
+
+    assert hook.points == (point,)
 
 
 @pytest.mark.requirement("C11")
