@@ -50,6 +50,17 @@ class WorktreeSetup(Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
+class LinksProposal(Struct, frozen=True, kw_only=True):
+    """What would link `folders`, which a new worktree lacks, to those of the main working tree `source`: the
+    `lines` that change in the person's `file` of settings. `is_new`: there is no such file yet."""
+
+    folders: tuple[str, ...]
+    source: str
+    file: str
+    is_new: bool
+    lines: tuple[str, ...]
+
+
 class WorktreeLoss(Struct, frozen=True, kw_only=True):
     """What of a worktree is in no other place: `commits` that the branch it began at does not have, and `files`
     that are not committed."""

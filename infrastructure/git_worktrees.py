@@ -48,7 +48,8 @@ class FolderLinks:
         main = find_main_folder(self._worktree)
         if main is None:
             raise WorktreeRefused(f"{make_printable(worktree)} is no worktree of another folder")
-        self._main = main
+        self.main = main
+        """The top of the main working tree."""
         try:
             self._git = GitReader(Path(main), environ)
         except ToolError as error:
@@ -62,38 +63,55 @@ class FolderLinks:
             if (why := self._link(name)) is not None:
                 yield f"{name} is not linked: {why}"
 
+    def has_source(self, name: str) -> bool:
+        """Whether the main working tree has something of this name."""
+        return os.path.lexists(os.path.join(self.main, name))
+
+    def find_installed(self) -> tuple[str, ...]:
+        """The folders of what installers bring that the main working tree has and this one lacks, and that can
+        be linked."""
+        return tuple(filter(self._is_installed, self._find_missing()))
+
     def describe_missing(self) -> str:
         """What git ignores at the top of the main working tree and is not in this one: folders, and sensitive
         files. Caches are left out, which programs make anew. Empty where nothing is missing."""
-        listed = self._run("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        names, folders = [], []
-        for entry in os.fsdecode(listed).split("\0"):
-            name = entry.rstrip("/")
-            is_wanted = entry.endswith("/") or self._policy.is_sensitive(os.path.join(self._worktree, name))
-            if not name or "/" in name or "cache" in name or not is_wanted:
-                continue
-            target, place = os.path.join(self._main, name), os.path.join(self._worktree, name)
-            if os.path.lexists(place):
-                continue
-            names.append(make_printable(name, newlines=False))
-            if name in _INSTALLED and self._explain_unfit_ends(target, place) is None:
-                folders.append(name)
-        if not names:
+        missing = self._find_missing()
+        if not missing:
             return ""
+        names = [make_printable(name, newlines=False) for name in missing]
         lacks = ", ".join(names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        links = ", ".join(f'"{name}"' for name in folders[:_MOST_NAMED])
-        remedy = f"links = [{links}] links folders, " if folders else ""
+        links = ", ".join(f'"{name}"' for name in missing if self._is_installed(name))
+        remedy = f"links = [{links}] links folders, " if links else ""
         return (
             f"this worktree lacks what git ignores: {lacks}{more}; in quorum.toml, below [worktrees], {remedy}"
             'setup = "COMMAND" makes what is needed'
         )
 
+    def _is_installed(self, name: str) -> bool:
+        return name in _INSTALLED and self._explain_unfit_ends(*self._locate(name)) is None
+
+    def _locate(self, name: str) -> tuple[str, str]:
+        """Where a link of this name leads, and where it is made."""
+        return os.path.join(self.main, name), os.path.join(self._worktree, name)
+
+    def _find_missing(self) -> list[str]:
+        listed = self._run("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        missing = []
+        for entry in os.fsdecode(listed).split("\0"):
+            name = entry.rstrip("/")
+            is_wanted = entry.endswith("/") or self._policy.is_sensitive(os.path.join(self._worktree, name))
+            if not name or "/" in name or "cache" in name or not is_wanted:
+                continue
+            if not os.path.lexists(os.path.join(self._worktree, name)):
+                missing.append(name)
+        return missing
+
     def _link(self, name: str) -> str | None:
         """Link one folder; why it cannot be, if so. What is there already stays."""
         if (flaw := explain_unfit_link(name)) is not None:
             return flaw
-        target, place = os.path.join(self._main, name), os.path.join(self._worktree, name)
+        target, place = self._locate(name)
         if os.path.islink(place) and os.readlink(place) == target:
             return None
         if os.path.lexists(place):
@@ -125,7 +143,7 @@ class FolderLinks:
 
         Raises OSError, also where a link stands in the file's place.
         """
-        info = os.path.join(self._main, ".git", "info")
+        info = os.path.join(self.main, ".git", "info")
         if os.path.islink(info):
             raise OSError(f"{make_printable(info)} is a link, so nothing is written there")
         os.makedirs(info, exist_ok=True)

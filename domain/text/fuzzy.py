@@ -105,8 +105,8 @@ _LONGEST = 80  # letters that are compared; the cost grows with their square
 def find_nearest_word(word: str, known: Sequence[str], *, alike: float = ALIKE) -> str | None:
     """Return the known word most similar to a wrong one, ignoring case, or None if none is so much `alike`."""
     wrong = word[:_LONGEST].lower()
-    best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default="")
-    return best if measure_likeness(wrong, best.lower()) >= alike else None
+    best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default=None)
+    return best if best is not None and measure_likeness(wrong, best.lower()) >= alike else None
 
 
 def list_similar_names(name: str, known: Sequence[str], *, most: int) -> list[str]:
@@ -134,3 +134,15 @@ def count_edits(one: str, other: str) -> int:
             swapped = place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == wanted
             row.append(min(edits, last[column - 2] + 1) if swapped else edits)
     return row[-1]
+
+
+_LETTERS_PER_EDIT = 4
+_SURE_LETTERS = 3
+
+
+def is_misspelt(typed: str, word: str) -> bool:
+    """Whether a word may have been meant: one letter in four is wrong, of a short one a letter; or two are,
+    after a beginning of three letters."""
+    edits = count_edits(typed, word)
+    begins_so = len(word) > _SURE_LETTERS + 1 and typed[:_SURE_LETTERS] == word[:_SURE_LETTERS]
+    return edits <= max(2 if begins_so else 1, len(word) // _LETTERS_PER_EDIT)

@@ -178,6 +178,13 @@ class WorktreesTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             flaw=_find_flaw,
         ),
     ] = ()
+    offer_links: Annotated[
+        bool,
+        About(
+            description="Ask whether a new worktree gets links to the folders that installers bring, such as "
+            ".venv, where it lacks them."
+        ),
+    ] = True
     setup: Annotated[
         str,
         Meta(max_length=4000),

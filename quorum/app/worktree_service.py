@@ -9,21 +9,28 @@ from pathlib import Path
 
 from quorum.application.ports.storage import SessionArchive
 from quorum.domain.errors import WorktreeRefused
+from quorum.domain.sessions.trust import Standing
 from quorum.domain.text.printable import make_printable
 from quorum.domain.worktree import (
+    LinksProposal,
     OpenedWorktree,
     Worktree,
     WorktreeChange,
     WorktreeLoss,
     WorktreeSetup,
 )
-from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.config_file import ConfigFile, ConfigFileEdit
+from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from quorum.infrastructure.config.paths import locate_worktrees
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
 from quorum.infrastructure.git_worktrees import FolderLinks, GitWorktrees
 from quorum.infrastructure.storage import build_path_policy
 from quorum.infrastructure.trust_decisions import TrustDecisions
 
 _MOST_NAMED = 3
+_LINKS: KeyPath = ("worktrees", "links")
+_OFFER: KeyPath = ("worktrees", "offer_links")
 
 
 class WorktreeService:
@@ -37,15 +44,69 @@ class WorktreeService:
         environ: Mapping[str, str],
         open_archive: Callable[[], Awaitable[SessionArchive]],
         load: Callable[[Path], LoadedSettings],
+        open_own_file: Callable[[LoadedSettings], ConfigFile],
     ) -> None:
-        """`load` reads the settings of a folder as far as they are trusted, and asks nobody."""
-        self._load = load
+        """`load` reads the settings of a folder as far as they are trusted, and asks nobody. `open_own_file`
+        raises ConfigError where the person has no file of settings."""
+        self._load, self._open_own_file = load, open_own_file
+        self._seen: dict[LinksProposal, ConfigFileEdit] = {}
         self._folder, self._root, self._environ = folder, root, environ
         self._open_archive = open_archive
 
     async def open(self, name: str) -> OpenedWorktree:
         """The worktree of this name, or a new one. Raises WorktreeRefused."""
         return await asyncio.to_thread(lambda: self._open_repository().open(name))
+
+    async def propose_links(self, opened: OpenedWorktree) -> LinksProposal | None:
+        """What would link the installed folders that a new worktree lacks. None where there is none, or where
+        the settings say already what it gets: it is for the person's own alone, which need no trust. Raises
+        WorktreeRefused and ConfigError."""
+        return await asyncio.to_thread(self._propose_links, opened)
+
+    def _propose_links(self, opened: OpenedWorktree) -> LinksProposal | None:
+        loaded = self._load(self._folder)
+        table = loaded.settings.worktrees
+        is_decided = bool(table.setup) or not table.offer_links or not self._has_own_links(loaded)
+        is_waiting = loaded.standing not in (None, Standing.TRUSTED)
+        if not opened.is_checked_out or is_decided or is_waiting or loaded.policy.explain_no_links():
+            return None
+        links = self._open_links(opened, loaded)
+        folders = tuple(name for name in links.find_installed() if name not in table.links)
+        if not folders:
+            return None
+        file = self._open_own_file(loaded)
+        seen = file.preview({_LINKS: [*table.links, *folders]})
+        proposal = LinksProposal(
+            folders=folders,
+            source=links.main,
+            file=escape_path(file.path),
+            is_new=not file.path.exists(),
+            lines=seen.changed_lines,
+        )
+        self._seen[proposal] = seen
+        return proposal
+
+    def _has_own_links(self, loaded: LoadedSettings) -> bool:
+        """Whether which links there are is said in the person's own settings alone, or not at all."""
+        user = loaded.locations.user
+        return loaded.origins["worktrees.links"] in (DEFAULT_ORIGIN, str(user), str(loaded.locations.named))
+
+    async def answer_links(self, proposal: LinksProposal, *, accepts: bool) -> None:
+        """Write what was proposed, or that it is not to be offered any more. Raises ConfigError."""
+        await asyncio.to_thread(self._answer_links, proposal, accepts)
+
+    def _answer_links(self, proposal: LinksProposal, accepts: bool) -> None:
+        loaded = self._load(self._folder)
+        file = self._open_own_file(loaded)
+        if accepts:
+            wanted = [*loaded.settings.worktrees.links, *proposal.folders]
+            file.set_all({_LINKS: wanted}, seen=self._seen[proposal])
+        else:
+            file.set(_OFFER, False)
+
+    def _open_links(self, opened: OpenedWorktree, loaded: LoadedSettings) -> FolderLinks:
+        top = Path(os.path.realpath(opened.worktree.folder))
+        return FolderLinks(opened.worktree.folder, self._environ, build_path_policy(loaded.settings, [top]))
 
     async def set_up(self, opened: OpenedWorktree) -> WorktreeSetup:
         """Link in a worktree what the settings of its folder name, which are in force as far as they are
@@ -54,14 +115,13 @@ class WorktreeService:
 
     def _set_up(self, opened: OpenedWorktree) -> WorktreeSetup:
         loaded = self._load(opened.folder)
-        settings = loaded.settings
-        top = Path(os.path.realpath(opened.worktree.folder))
-        links = FolderLinks(opened.worktree.folder, self._environ, build_path_policy(settings, [top]))
-        table = settings.worktrees
+        table, links = loaded.settings.worktrees, self._open_links(opened, loaded)
         if table.links and (why := loaded.policy.explain_no_links()) is not None:
             notices: tuple[str, ...] = (f"{', '.join(table.links)} not linked: {why}",)
         else:
-            notices = tuple(links.make(table.links))
+            # The person's own settings are for all repositories, and not each has what they name.
+            is_own = self._has_own_links(loaded)
+            notices = tuple(links.make([name for name in table.links if not is_own or links.has_source(name)]))
         if not table.links and not table.setup and opened.is_checked_out:
             notices = tuple(filter(None, [links.describe_missing()]))
         return WorktreeSetup(notices=notices, command=table.setup if opened.is_checked_out else "")

@@ -61,6 +61,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "InboxScreen": "inbox",
     "JobsScreen": "jobs",
     "LanguageServersScreen": "language_servers",
+    "LinksOfferDialog": "links_offer",
     "LocalServerDialog": "local_server",
     "LoginScreen": "login",
     "McpScreen": "mcp",

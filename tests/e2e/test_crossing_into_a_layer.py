@@ -31,7 +31,7 @@ def test_the_screen_the_draft_and_what_is_typed_meanwhile_stay(tmp_path: Path) -
         with terminal.fresh():
             for _ in range(5):
                 terminal.type(_SHIFT_TAB)
-            terminal.wait_for("staged: work in a layer over your folder")
+            terminal.wait_for("staged: nothing reaches your folder before")
             terminal.type("ft")
             terminal.wait_for("mode: staged")
             terminal.wait_for("half a draft")

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
@@ -26,6 +27,7 @@ from quorum.domain.sessions.restoration import RestorePlan
 from quorum.domain.sessions.session_summary import LatestSession, SessionChoice
 from quorum.domain.sessions.state import PastTurn, SessionState
 from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
@@ -94,6 +96,13 @@ class SessionStage:
     def load(self, folder: Path) -> LoadedSettings:
         """The settings of a folder, its project's file untrusted."""
         return load_settings(cwd=folder, environ=self.environ, overrides={})
+
+    def open_own_file(self, loaded: LoadedSettings) -> ConfigFile:
+        """The person's own file of settings, to be changed."""
+        path = loaded.locations.named or loaded.locations.user
+        assert path is not None
+        reload = partial(load_settings, cwd=self.root, environ=self.environ, overrides={})
+        return ConfigFile(path, lambda instead: reload(instead=instead))
 
     @asynccontextmanager
     async def opened(

@@ -47,7 +47,14 @@ def test_a_word_of_other_agents_leads_to_what_does_it_here(word, meant):
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("hlep", "/help"), ("setings", "/config"), ("lgoin", "/mcp login"), ("conf", "/config"), ("nwe", "/new")],
+    [
+        ("hlep", "/help"),
+        ("setings", "/config"),
+        ("lgoin", "/mcp login"),
+        ("conf", "/config"),
+        ("nwe", "/new"),
+        ("theam", "/theme"),
+    ],
 )
 def test_a_mistyped_word_leads_there_too(word, meant):
     assert meant in suggest_command(word)

@@ -172,7 +172,7 @@ async def test_the_key_goes_on_before_another_process_begins_and_a_prompt_runs_i
     async with on_stage(tmp_path) as stage:
         stage.app.can_restart = True
         await stage.pilot.press(*["shift+tab"] * len(CYCLED_MODES))
-        await stage.shows("staged: work in a layer over your folder")
+        await stage.shows("staged: nothing reaches your folder before")
         await stage.send("do it")
         assert stage.app.chat.turns.prompts == ("do it",)
         await stage.pilot.press("shift+tab")

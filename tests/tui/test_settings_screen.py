@@ -8,7 +8,7 @@ from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.rpc.settings import LiveSettings
 from quorum.tui.settings.effects import is_immediate
-from quorum.tui.settings.settings_screen import SettingsScreen
+from quorum.tui.settings.settings_screen import SettingsScreen, suggest_setting
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
@@ -61,6 +61,22 @@ async def test_settings_stand_below_their_tables_with_value_meaning_and_source(t
         shown = "".join(stage.text().replace("│", " ").split())
         assert "quorum.toml:4" in shown
         assert "whatreview.modemeans" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("theam", "did you mean theme?"),
+        ("tui.notificatoins", "did you mean notifications?"),
+        ("headers", "such as headers, are written in quorum.toml"),
+        ("zebra", "tables with names of your own"),
+        ("", "tables with names"),
+        ("z" * 10_000, "tables with names"),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_was_meant_or_where_it_is_written(typed, said):
+    shown = [a_setting("tui.theme", '"quorum"'), a_setting("tui.notifications", "true")]
+    assert said in suggest_setting(typed, shown)
 
 
 @pytest.mark.long
@@ -166,6 +182,8 @@ async def test_what_does_not_fit_is_shown_and_can_be_corrected(tmp_path):
         assert screen.has_class("-editing")
         assert screen.query_one("#value").value == "10x"
         assert service.changes == []
+        await stage.pilot.press("backspace")
+        await stage.until(lambda: "must be a whole number" not in stage.text())
 
 
 @pytest.mark.long

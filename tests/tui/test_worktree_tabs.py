@@ -39,7 +39,12 @@ def have_worktrees(stage: Stage, folders: SessionStage, *sessions: SessionSummar
         return archive
 
     stage.app.open_worktrees = lambda folder: WorktreeService(
-        folder, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
+        folder,
+        root=folders.root,
+        environ=folders.environ,
+        open_archive=open_archive,
+        load=folders.load,
+        open_own_file=folders.open_own_file,
     )
 
 
@@ -138,7 +143,12 @@ async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: 
         return FakeArchive()
 
     service = WorktreeService(
-        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
+        folders.root,
+        root=folders.root,
+        environ=folders.environ,
+        open_archive=open_archive,
+        load=folders.load,
+        open_own_file=folders.open_own_file,
     )
     opened = await service.open("fix")
     async with on_stage(folders.root, ready=False, choose=lambda: NamedSession("there")) as stage:
@@ -232,11 +242,13 @@ def want(folders: SessionStage, table: str) -> None:
 async def test_a_new_worktree_gets_the_links_and_the_command_that_the_settings_name(
     folders: SessionStage,
 ) -> None:
-    want(folders, 'links = [".venv", "none"]\nsetup = "make setup"\n')
+    want(folders, 'links = [".venv", "plain", "none"]\nsetup = "make setup"\n')
+    (folders.root / "plain").mkdir()
     async with on_stage(folders.root) as stage:
         have_worktrees(stage, folders)
         folder = await open_fix(stage, folders)
-        await stage.shows("none is not linked: ")
+        await stage.shows("plain is not linked: git does not ignore it")
+        assert "none is not linked" not in stage.text()  # own settings are for all repositories
         await stage.until(lambda: bool(stage.agent.called))
         assert stage.agent.called == [("run_command", {"command": "make setup", "timeout_secs": 1800})]
         assert (folder / ".venv").readlink() == folders.root / ".venv"
@@ -271,8 +283,104 @@ async def test_a_set_up_that_failed_is_named_with_what_runs_it_again(
         assert said in stage.agent.reports[-1].text
 
 
-async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: SessionStage) -> None:
+def own_settings(folders: SessionStage) -> str:
+    return (folders.home / "config/quorum/quorum.toml").read_text(encoding="utf-8")
+
+
+async def begin_fix(stage: Stage, folders: SessionStage) -> None:
+    """Ask for the worktree, and wait for the question about what it lacks."""
+    have_worktrees(stage, folders)
+    await stage.send("/worktree fix")
+    await card(stage)
+    await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+
+
+async def test_links_to_what_is_installed_are_offered_written_down_and_made(folders: SessionStage) -> None:
     want(folders, "")
+    async with on_stage(folders.root, size=(80, 24)) as stage:
+        await begin_fix(stage, folders)
+        await stage.shows("lacks .venv")
+        await stage.shows('+ links = [".venv"]')
+        assert len(stage.agents) == 1  # the session there begins with the settings that are written
+        await stage.pilot.press("y")
+        await stage.until(lambda: len(stage.agents) == 2 and stage.app.chat.current.session is not None)
+        folder = stage.app.tabs.front.folder
+        await stage.until((folder / ".venv").is_symlink)
+        assert (folder / ".venv").readlink() == folders.root / ".venv"
+        assert folders.load(folder).settings.worktrees.links == (".venv",)
+
+        before = len(stage.agents)
+        await stage.app.action_go_to_tab(1)  # a worktree in a worktree is refused
+        await stage.send("/worktree other")
+        await stage.until(lambda: len(stage.agents) > before)
+        assert not isinstance(stage.app.screen, QuestionCard)
+
+
+async def test_links_that_are_refused_are_not_offered_again_and_what_is_missing_is_said(
+    folders: SessionStage,
+) -> None:
+    want(folders, "")
+    async with on_stage(folders.root) as stage:
+        await begin_fix(stage, folders)
+        await stage.pilot.press("n")
+        await stage.shows("! this worktree lacks what git ignores: .venv")
+        assert not (stage.app.tabs.front.folder / ".venv").exists()
+        assert not folders.load(folders.root).settings.worktrees.offer_links
+        before = len(stage.agents)
+        await stage.app.action_go_to_tab(1)  # a worktree in a worktree is refused
+        await stage.send("/worktree other")
+        await stage.until(lambda: len(stage.agents) > before)
+        assert not isinstance(stage.app.screen, QuestionCard)
+
+
+async def test_an_offer_of_links_that_is_put_off_writes_nothing_and_comes_again(folders: SessionStage) -> None:
+    want(folders, "")
+    before = own_settings(folders)
+    async with on_stage(folders.root) as stage:
+        await begin_fix(stage, folders)
+        await stage.pilot.press("escape")
+        await stage.shows("! this worktree lacks what git ignores: .venv")
+        assert own_settings(folders) == before
+        await stage.app.action_go_to_tab(1)  # a worktree in a worktree is refused
+        await stage.send("/worktree other")
+        await card(stage)
+
+
+async def test_settings_that_change_while_links_are_offered_are_left_as_they_are(folders: SessionStage) -> None:
+    want(folders, "")
+    async with on_stage(folders.root) as stage:
+        await begin_fix(stage, folders)
+        configure(folders.home, "[tui]\nnotifications = false\n")
+        meanwhile = own_settings(folders)
+        await stage.pilot.press("y")
+        await stage.shows("was changed meanwhile and is left as it is")
+        await stage.until(lambda: len(stage.agents) == 2)
+        assert own_settings(folders) == meanwhile
+
+
+@pytest.mark.parametrize("table", ['setup = "make setup"\n', "offer_links = false\n", 'links = [".venv"]\n'])
+async def test_nothing_is_offered_where_the_settings_say_what_a_worktree_gets(
+    folders: SessionStage, table: str
+) -> None:
+    want(folders, table)
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        await open_fix(stage, folders)
+        assert not isinstance(stage.app.screen, QuestionCard)
+
+
+@pytest.mark.long
+async def test_nothing_is_offered_while_settings_of_the_project_wait_for_trust(folders: SessionStage) -> None:
+    want(folders, "")
+    (folders.root / "quorum.toml").write_text('[worktrees]\nlinks = [".venv"]\n', encoding="utf-8")
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        await open_fix(stage, folders)
+        assert not isinstance(stage.app.screen, QuestionCard)
+
+
+async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: SessionStage) -> None:
+    want(folders, "offer_links = false\n")
     async with on_stage(folders.root) as stage:
         have_worktrees(stage, folders)
         folder = await open_fix(stage, folders)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from quorum.domain.worktree import (
+        LinksProposal,
         OpenedWorktree,
         Worktree,
         WorktreeChange,
@@ -132,10 +133,15 @@ OpenSettings: TypeAlias = Callable[[], SettingsService]
 class WorktreesPort(Protocol):
     """The worktrees of the repository that a folder lies in: `quorum/app/worktree_service.py`.
 
-    What cannot be done raises WorktreeRefused with what to do. `set_up` also raises ConfigError.
+    What cannot be done raises WorktreeRefused with what to do. `set_up` and what is about links also raise
+    ConfigError.
     """
 
     async def open(self, name: str) -> OpenedWorktree: ...
+
+    async def propose_links(self, opened: OpenedWorktree) -> LinksProposal | None: ...
+
+    async def answer_links(self, proposal: LinksProposal, *, accepts: bool) -> None: ...
 
     async def set_up(self, opened: OpenedWorktree) -> WorktreeSetup: ...
 

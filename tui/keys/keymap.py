@@ -206,6 +206,11 @@ KEY_CONTEXTS = (
     KeyContext("In the settings", ("quorum.tui.settings.settings_screen:SettingsScreen",), "settings"),
     KeyContext("Before background commands end", ("quorum.tui.screens.jobs_screen:EndJobsDialog",), "end_jobs"),
     KeyContext(
+        "In the offer of links for a worktree",
+        ("quorum.tui.screens.worktree_dialogs:LinksOfferDialog",),
+        "links",
+    ),
+    KeyContext(
         "Before a worktree is merged",
         ("quorum.tui.screens.worktree_dialogs:MergeWorktreeDialog",),
         "worktree_merge",

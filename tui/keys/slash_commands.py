@@ -531,7 +531,6 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
 )
 """Sentences, and the words that they answer: what is done here without a slash command."""
 
-_LETTERS_PER_EDIT = 4
 _LEAST_LETTERS = 3
 _LONGEST = 80  # letters that are compared
 
@@ -566,14 +565,13 @@ def _list_answers() -> Iterator[tuple[str, str]]:
 
 
 def _find_mistyped(word: str, answers: dict[str, str]) -> str:
-    """The answer of the word that one letter in four of may be wrong, of a short one a letter; else of one that
-    begins as it does. A command comes before a synonym."""
-    from quorum.domain.text.fuzzy import count_edits
+    """The answer of the word that is misspelt; else of one that begins as it does. A command comes before a
+    synonym."""
+    from quorum.domain.text.fuzzy import count_edits, is_misspelt
 
-    edits = {
-        each: count_edits(word[:_LONGEST], each.lower()) for each in answers if len(each) >= _LEAST_LETTERS
-    }
-    near = [each for each in edits if edits[each] <= max(1, len(each) // _LETTERS_PER_EDIT)]
+    typed = word[:_LONGEST]
+    edits = {each: count_edits(typed, each.lower()) for each in answers if len(each) >= _LEAST_LETTERS}
+    near = [each for each in edits if is_misspelt(typed, each.lower())]
     near = near or [each for each in edits if len(word) >= _LEAST_LETTERS and _has_same_beginning(word, each)]
     best = min(near, key=lambda each: (edits[each], f"/{each}?" not in answers[each]), default=None)
     return answers[best] if best is not None else ""

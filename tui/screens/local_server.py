@@ -12,10 +12,9 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import shorten_home
 from quorum.tui.agent.services import LocalServerProposal, LocalServers
 from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
-from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.question_card import QuestionCard, build_changed_lines
 from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 
-_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD}
 _MOST_LISTED = 8
 
 
@@ -68,9 +67,7 @@ class LocalServerDialog(QuestionCard):
         if self.proposal.is_new:
             yield Line("        ", "a new file", LineKind.QUIET)
         yield Line("", "")
-        for text in self.proposal.lines or ("  nothing: it says so already",):
-            kind = _KINDS.get(text[:1], LineKind.QUIET)
-            yield Line(f"{text[:1]} ", clean_line(text[1:]), kind, kind, is_code=True)
+        yield from build_changed_lines(self.proposal.lines or ("  nothing: it says so already",))
 
     def action_choose_next(self) -> None:
         """Show what another model would write; it has to be read before it can be approved."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from textual import events, on
@@ -18,9 +18,10 @@ from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuar
 from quorum.tui.keys.keyed_app import READER, fill_in_keys
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
-from quorum.tui.transcript.kinds.rows import Line, Row, fold
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, clean_line, fold
 from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
+_CHANGED = {"+": LineKind.GOOD, "-": LineKind.BAD}
 _QUIET_SECS = 0.4
 _WIDEST = 110
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
@@ -250,3 +251,10 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         message.stop()
         if message.clicked_at is None or self._guard.admits(message.clicked_at):
             await self.run_action(message.action)
+
+
+def build_changed_lines(lines: Iterable[str]) -> Iterator[Line]:
+    """The lines of a file of settings that go, after `-`, and that come, after `+`."""
+    for text in lines:
+        kind = _CHANGED.get(text[:1], LineKind.QUIET)
+        yield Line(f"{text[:1]} ", clean_line(text[1:]), kind, kind, is_code=True)

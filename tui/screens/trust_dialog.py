@@ -36,7 +36,8 @@ _OF_SERVERS = (
     "What a server says of its tools is put to the model.",
     "Until you trust it, these tools are not offered.",
 )
-_COVERED = "Trust covers what is here as it is now, not the programs it names. It asks for:"
+_COVERED = "Trust covers what is here as it is now, not the programs it names."
+_ASKED = "It asks for:"
 _SHORT = 40
 """Of so many lines of text in all, none is folded."""
 _MOST_LISTED = 4
@@ -73,6 +74,11 @@ class TrustDialog(QuestionCard):
             item.text and item.compare() is not None for item in question.items
         )
         self._is_folded = self._can_fold
+
+    @property
+    def _is_changed(self) -> bool:
+        """Whether changes stand between what trust means and what is asked for."""
+        return any(item.changed for item in self._question.items)
 
     @property
     def question(self) -> TrustQuestion:
@@ -130,7 +136,7 @@ class TrustDialog(QuestionCard):
             keys = fill_in_keys(f"{{trust_text=d}} {does} it{going}", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
-        yield Line("", _explain(items))
+        yield Line("", _explain(items) if self._is_changed else f"{_explain(items)} {_ASKED}")
 
     def _render_item(self, item: TrustItem) -> Iterator[Line]:
         yield Line("", "")
@@ -145,6 +151,8 @@ class TrustDialog(QuestionCard):
             for change in build_diff_lines(text, has_numbers=numbered, spoken=self.is_spoken):
                 yield change._replace(head=f"  {change.head}")
             yield Line("", "")
+        if self._is_changed:
+            yield Line("", _ASKED)
         for want in item.wants:
             yield Line("  ", clean_line(want))
         if self._is_folded and item.text:

@@ -1,4 +1,4 @@
-"""The dialogs that ask before a worktree is merged, and before it is dropped."""
+"""The dialogs that ask what a new worktree gets, before one is merged, and before it is dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Input
 from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyed_app import fill_in_keys
-from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.question_card import QuestionCard, build_changed_lines
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.widgets import ScrollableText
 from quorum.tui.transcript.kinds.diff import build_diff_lines
@@ -21,9 +21,51 @@ from quorum.tui.transcript.kinds.rows import Line, LineKind, clean_line
 from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
-    from quorum.domain.worktree import Worktree, WorktreeChange, WorktreeLoss
+    from quorum.domain.worktree import LinksProposal, Worktree, WorktreeChange, WorktreeLoss
 
 _MOST_LINES = 2_000
+
+
+class LinksOfferDialog(QuestionCard):
+    """Asks whether new worktrees get links to what installers brought into the main working tree."""
+
+    HEADING = "Link what this worktree lacks?"
+    REFUSE = ("{links_refuse=n}", "no, and do not ask again")
+    ACCEPT = ("{links_accept=y}", "link, here and in later worktrees")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "accept", "Write the settings and make the links", id="links_accept"),
+        Binding("n", "refuse", "Make none, and do not offer it again", id="links_refuse"),
+        Binding("escape", "put_off", "Decide nothing: ask again at the next worktree", id="links_put_off"),
+        Binding("up", "scroll(-1)", "Scroll up", show=False, id="links_up"),
+        Binding("down", "scroll(1)", "Scroll down", show=False, id="links_down"),
+        Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="links_mark"),
+    ]
+
+    def __init__(self, proposal: LinksProposal, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock=clock)
+        self._proposal = proposal
+        self.is_put_off = False
+        """Whether it was closed without an answer."""
+
+    def format_subtitle(self) -> str:
+        """What leaves it open."""
+        return "esc decides nothing: you are asked again at the next worktree"
+
+    def action_put_off(self) -> None:
+        """Make no link, and have it asked again."""
+        self.is_put_off = True
+        self.dismiss(False)
+
+    def build_lines(self) -> Iterator[Line]:
+        """What is missing, where links lead, and every line that changes in the settings."""
+        yield Line("lacks    ", ", ".join(map(clean_line, self._proposal.folders)), LineKind.STRONG)
+        yield Line("links to ", clean_line(shorten_home(self._proposal.source)), LineKind.STRONG)
+        yield Line("         ", "Commands read there what is installed. In the sandbox they cannot change it.")
+        yield Line("file     ", clean_line(shorten_home(self._proposal.file)), LineKind.STRONG)
+        if self._proposal.is_new:
+            yield Line("         ", "a new file", LineKind.QUIET)
+        yield Line("", "")
+        yield from build_changed_lines(self._proposal.lines)
 
 
 class MergeWorktreeDialog(QuestionCard):

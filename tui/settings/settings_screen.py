@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import shorten_home
+from quorum.domain.text.fuzzy import count_edits, is_misspelt
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.services import Setting, SettingsService
 from quorum.tui.keys.keyed_app import choose_sign, fill_in_keys
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _NAME_SHARE = 0.4
+_LEAST_LETTERS = 3
+_LONGEST_TYPED = 80  # letters that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,17 @@ def _list_facts(setting: Setting) -> Iterator[tuple[str, str]]:
     yield "takes ", f"{setting.expected}  ·  a change counts {counts}"
     if setting.fixed:
         yield "", f"It {setting.fixed}."
+
+
+def suggest_setting(query: str, settings: Sequence[Setting]) -> str:
+    """What to do where no setting matches: the name that was meant, or where names of one's own are written."""
+    typed = query.strip().lower().rpartition(".")[2][:_LONGEST_TYPED]
+    names = {setting.key.rpartition(".")[2] for setting in settings}
+    near = [name for name in sorted(names) if len(name) >= _LEAST_LETTERS and is_misspelt(typed, name)]
+    if near:
+        best = min(near, key=lambda name: count_edits(typed, name))
+        return f"no setting matches; did you mean {best}?"
+    return "no setting matches; tables with names of your own, such as headers, are written in quorum.toml"
 
 
 class ValueEntry(VerticalGroup):
@@ -272,7 +286,9 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             about.update(name + describe_setting(setting))
             self.call_after_refresh(self._choices.scroll_to_highlight)  # the description may need more lines
         else:
-            about.update(Content("no setting matches" if self._settings else "reading the settings…"))
+            query = self.query_one("#query", Input).value
+            said = suggest_setting(query, self._settings) if self._settings else "reading the settings…"
+            about.update(Content(said))
 
     def _name_keys(self) -> None:
         box = self.query_one("#settings", DialogFrame)
@@ -354,6 +370,12 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         self.remove_class("-editing")
         self._name_keys()
         self.query_one("#query", Input).focus()
+
+    @on(Input.Changed, "#value")
+    def _on_typed(self, message: Input.Changed) -> None:
+        """What was said of another value holds no longer."""
+        message.stop()
+        self._tell("")
 
     @on(Input.Submitted, "#value")
     def _on_saved(self, message: Input.Submitted) -> None:

@@ -386,6 +386,7 @@ class _Sessions:
     def open_worktrees(self, folder: Path) -> WorktreesPort:
         """The worktrees of the repository around a folder."""
         from quorum.app.worktree_service import WorktreeService
+        from quorum.settings import open_own_file
 
         return WorktreeService(
             folder,
@@ -393,6 +394,7 @@ class _Sessions:
             environ=os.environ,
             open_archive=self.open_archive,
             load=self._load_settings,
+            open_own_file=partial(open_own_file, self._options, self._root),
         )
 
     def _load_settings(self, folder: Path) -> LoadedSettings:

@@ -63,6 +63,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "review.mode": ("ask", "auto", "ask"),
     "workspace.directories": (["~/own"], ["~/evil"], ["~/own"]),
     "worktrees.links": ([".venv"], ["evil"], [".venv"]),
+    "worktrees.offer_links": (False, True, False),
     "worktrees.setup": ("make setup", "make evil", "make setup"),
     "review.offer_sandboxed": (False, True, False),
     "review.sample_percent": (5.0, 0.0, 5.0),

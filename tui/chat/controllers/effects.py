@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from quorum.application.staging.effects_review import EffectsReview
     from quorum.tui.screens.effects.effects_screen import EffectsScreen, Perform
 
-_NO_LAYER = "this session works in your folder itself, so there are no effects to review; /stage begins a layer"
+_NO_LAYER = (
+    "this session works in your folder itself, so there are no effects to review; /stage keeps them apart"
+)
 _WAITS = "changes wait for your review: /effects"
 
 

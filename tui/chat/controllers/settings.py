@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 _INTO_LAYER = (
-    "staged: work in a layer over your folder, and review its effects once; {cycle_mode=shift+tab} goes on"
+    "staged: nothing reaches your folder before you review all of it, once; {cycle_mode=shift+tab} goes on"
 )
 _OUT_OF_LAYER = (
-    "ask: back in your folder itself; what waits in the layer stays there; {cycle_mode=shift+tab} goes on"
+    "ask: back in your folder itself; what you have not reviewed waits; {cycle_mode=shift+tab} goes on"
 )
-_IN_LAYER = "this session works in a layer already; /effects shows what waits in it"
+_IN_LAYER = "changes are staged already; /effects shows those that wait"
 _IN_FOLDER = "this session works in your folder itself"
 
 
