@@ -45,12 +45,15 @@ class Recording:
     def __init__(self, folder: str) -> None:
         self.pieces: list[tuple[float, str]] = []
         self._began = time.monotonic()
+        programs = Path(folder, ".local/bin")  # it is called by its name, as where it was installed
+        programs.mkdir(parents=True)
+        (programs / "quorum").symlink_to(Path(sys.executable).parent / "quorum")
         self._process = pexpect.spawn(
-            str(Path(sys.executable).parent / "quorum"),
+            "quorum",
             ["--demo"],
             cwd=folder,
             env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",  # programs as most machines have them
+                "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",  # programs as most machines have them
                 "HOME": folder,
                 "TMPDIR": folder,
                 "LANG": "C.UTF-8",
