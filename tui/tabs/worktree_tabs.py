@@ -88,28 +88,32 @@ class WorktreeTabs:
         if there := self._tabs.list_in_folder(Path(opened.worktree.folder)):
             await self._tabs.go_to(there[0])
             return
-        await self._offer_links(worktrees, opened)
+        problem = await self._offer_links(worktrees, opened)
         tab = await self._tabs.open(opened.folder)
         tab.name = opened.worktree.name
         self._begin(tab, NewSession if opened.is_new else LatestSession)
+        if problem:
+            tab.chat.tell(problem)
         for notice in opened.notices:
             tab.chat.tell(notice, refuses=False)
         # It waits for the session, whose beginning asks whether the project's settings are trusted.
         tab.chat.turns.submit(QueuedTask("setting up", partial(_set_up, worktrees, opened, tab.chat)))
 
-    async def _offer_links(self, worktrees: WorktreesPort, opened: OpenedWorktree) -> None:
-        """Ask about links before the session there begins: its sandbox shows what the settings name."""
+    async def _offer_links(self, worktrees: WorktreesPort, opened: OpenedWorktree) -> str:
+        """Ask about links before the session there begins: its sandbox shows what the settings name. Says why
+        the answer could not be kept, if so; the worktree is there all the same, and says what it lacks."""
         from quorum.tui.screens.worktree_dialogs import LinksOfferDialog
 
         try:
             if (proposal := await worktrees.propose_links(opened)) is None:
-                return
+                return ""
             dialog = LinksOfferDialog(proposal, clock=self._tab.host.clock)
             accepts = await self._chat.questions.confirm(dialog)
             if not dialog.is_put_off:
                 await worktrees.answer_links(proposal, accepts=accepts)
-        except ConfigError as error:  # the worktree is there all the same, and says what it lacks
-            self._chat.tell(str(error))
+        except ConfigError as error:
+            return str(error)
+        return ""
 
     async def _show(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
         change = await worktrees.read_change(worktree)
