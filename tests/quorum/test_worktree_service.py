@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from quorum.domain.worktree import WorktreeSetup
 from quorum.infrastructure.config.paths import locate_worktrees
 from quorum.infrastructure.git_worktrees import GitWorktrees
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
-from quorum.settings import build_trust_question, load, load_trusting
+from quorum.settings import build_trust_question, load, load_trusting, open_own_file
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage
@@ -127,6 +128,7 @@ async def test_what_a_project_wants_of_its_worktrees_is_done_while_its_file_is_t
             environ=stage.environ,
             open_archive=no_archive,
             load=lambda folder: load_trusting(StartOptions(), folder, decisions.load_trusted()),
+            open_own_file=partial(open_own_file, StartOptions(), stage.root),
         )
         opened = await service.open(name)
         share_trust(opened.folder, decisions, stage.environ)
