@@ -23,7 +23,7 @@ from quorum.domain.textual_calls.forms import (
     Tools,
     Unfinished,
 )
-from quorum.domain.textual_calls.surroundings import Place, asks_leave
+from quorum.domain.textual_calls.surroundings import CallPlace, asks_leave
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -369,7 +369,7 @@ class TextualCallReader:
 
     def _is_mentioned(self, form: Form, at: int, end: int, row_end: int) -> bool:
         place, behind = (
-            Place(line=self._get_line(at), before=self._get_before(at)),
+            CallPlace(line=self._get_line(at), before=self._get_before(at)),
             self._pending[end : end + _TAIL],
         )
         is_explained = self._pending.startswith("```", at) and behind.lstrip()[:1] not in ("", "`", "<")
@@ -599,7 +599,7 @@ class TextualCallReader:
 
     def _is_quoted(self, at: int, line: str, mark: Form | PlainBlock) -> bool:
         """Whether what begins here, behind this much of its line, is shown, not said."""
-        place = Place(line=line, before=(self._tail + self._pending[:at])[-_TAIL:])
+        place = CallPlace(line=line, before=(self._tail + self._pending[:at])[-_TAIL:])
         if place.is_in_quotation:
             return True
         if isinstance(mark, PlainBlock):

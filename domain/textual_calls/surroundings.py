@@ -118,7 +118,7 @@ def asks_leave(behind: str) -> bool:
     return compile_once(_ASKS_LEAVE).match(behind) is not None
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class CallPlace(Struct, frozen=True, kw_only=True):
     """Where something begins in a text: behind `line`, so much of its line, and `before`, the end of all that
     stands before it."""
 

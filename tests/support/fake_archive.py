@@ -29,8 +29,11 @@ class FakeArchive:
         return tuple(self.listed)
 
     async def find(self, name: str) -> SessionSummary:
-        """The listed session of that id."""
-        return next(session for session in await self.list_sessions() if session.id == name)
+        """The listed session of that id. Raises LedgerError where there is none."""
+        for session in await self.list_sessions():
+            if session.id == name:
+                return session
+        raise LedgerError(f"there is no session {name!a}")
 
     async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
         """Those of `records`; none where it does not say."""

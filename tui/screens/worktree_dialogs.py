@@ -30,8 +30,8 @@ class LinksOfferDialog(QuestionCard):
     """Asks whether new worktrees get links to what installers brought into the main working tree."""
 
     HEADING = "Link what this worktree lacks?"
-    REFUSE = ("{links_refuse=n}", "no, and do not ask again")
-    ACCEPT = ("{links_accept=y}", "link, here and in later worktrees")
+    REFUSE = ("{links_refuse=n}", "no, never")
+    ACCEPT = ("{links_accept=y}", "yes, and later ones")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Write the settings and make the links", id="links_accept"),
         Binding("n", "refuse", "Make none, and do not offer it again", id="links_refuse"),
