@@ -5,11 +5,16 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.attributes import error_attributes
@@ -49,6 +54,8 @@ from tests.support.otlp_receiver import OtlpReceiver, attributes, receiving
 SECRETS = ("the prompt", "the answer", "an argument", "an output", "a reason")
 USAGE = Usage(input=10, output=5, cache_read=100, cache_write=20, reasoning=3)
 CONTEXT = ToolExecutionContext(call_id="call-1", batch_id="b", call_index=0, turn_index=0)
+
+
 REPORT = RunReport(
     session_id="s-1",
     status=RunStatus.COMPLETED,
@@ -99,6 +106,26 @@ EVENTS: tuple[Event, ...] = (
     TurnFinished(report=REPORT),
     SessionFinished(report=REPORT),
 )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_sent_after_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Threads of the package that go on trying draw from the generator that tests of properties watch."""
+    before, exporters = set(threading.enumerate()), list[OTLPSpanExporter | OTLPMetricExporter]()
+
+    def keep(made: type[OTLPSpanExporter | OTLPMetricExporter], **arguments: Any) -> object:
+        exporters.append(made(**arguments))
+        return exporters[-1]
+
+    for made in (OTLPSpanExporter, OTLPMetricExporter):
+        monkeypatch.setattr(otlp, made.__name__, partial(keep, made))
+    yield
+    for exporter in exporters:
+        exporter.shutdown()
+    left = [each for each in set(threading.enumerate()) - before if each.name.startswith(("telem", "Otel"))]
+    for thread in left:
+        thread.join(60)
+    assert [thread.name for thread in left if thread.is_alive()] == []
 
 
 def observe(
