@@ -86,6 +86,8 @@ def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({}))
             return "".join(decode_word(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
             return _read_bare(read_source(node))
+        case "==":  # an operator to the grammar wherever a word follows it
+            return read_source(node)
         case "raw_string":
             return read_source(node)[1:-1]
         case "string":
