@@ -129,9 +129,8 @@ class CallParts:
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
-        secs = settings.agent.check_timeout_secs
         self.goals: Final = GoalService(
-            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
+            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, settings.agent
         )
         self.offers: Final = OfferTerms(root, environ, given.trust, shared.approver, given.loaded.is_safe)
         self.skills: Final = SkillCatalog(self.offers)
@@ -302,7 +301,7 @@ class ConversationParts:
         self.gauge: Final = ContextGauge(
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
-            budget=conversion.build_context_budget(settings),
+            budget=settings.context_budget,
             tool_bytes=lambda: self.tool_prefix.listed_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
@@ -373,7 +372,7 @@ class ConversationParts:
             review=review,
             events=core.events,
             hooks=calls.hooks,
-            limits=conversion.build_agent_limits(settings),
+            limits=settings.agent,
             attachments=calls.attachments,
         )
         found = find_instruction_files(root, environ, settings, folders, is_off=given.loaded.is_safe)
