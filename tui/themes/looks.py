@@ -28,9 +28,8 @@ from textual.widgets import Input, TextArea
 from quorum.tui.keys.keyboard_guard import Guarded
 from quorum.tui.keys.keyed_app import READER
 from quorum.tui.terminal.background_colour import BackgroundReported
-from quorum.tui.terminal.indexed_colours import IndexedColours
+from quorum.tui.terminal.line_filters import IndexedColours, PlainGlyphs, needs_plain_glyphs
 from quorum.tui.terminal.notifications import Notifier, TerminalTitle
-from quorum.tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
 from quorum.tui.themes.own import (
     ANSI,
     ANSI_LIGHT,
