@@ -21,7 +21,7 @@ class Column(NamedTuple, Generic[Row]):
     render: Callable[[Row], str]
     is_number: bool = False
     whole: bool = False
-    narrowest: int = 10
+    narrowest: int = 6
 
     def find_floor(self, width: int) -> int:
         """How narrow a column of this width may become."""
