@@ -17,7 +17,6 @@ from quorum.application.ports.models import LlmGateway, MessageShaper
 from quorum.application.structured_answer import ask_for_words
 from quorum.domain.calls.hook_points import Skip
 from quorum.domain.conversation.compaction import (
-    ContextBudget,
     SummaryRoom,
     compact,
     find_cut,
@@ -49,6 +48,7 @@ from quorum.domain.conversation.history import (
 from quorum.domain.conversation.response import LlmResponse, StopKind, StreamEvent, StreamRetry, Usage
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind, RequestSkipped
 from quorum.domain.events.event import ConversationCompacted, NoticeGiven, RetryScheduled, UsageCounted
+from quorum.domain.settings import ContextTable
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.json_value import JsonValue
 
@@ -83,7 +83,7 @@ class ContextGauge:
         conversation: Conversation,
         *,
         window: Callable[[str], int | None],
-        budget: ContextBudget,
+        budget: ContextTable,
         tool_bytes: Callable[[], int] = lambda: 0,
         instructions: Callable[[], Sequence[tuple[str, int]]] = tuple,
     ) -> None:
@@ -114,7 +114,7 @@ class ContextGauge:
     def find_window(self, model: str) -> int:
         """The tokens of a model's window, or what is taken for it; less where so much was refused."""
         window = self.measure(model).window
-        return self.budget.assumed_window if window is None else window
+        return self.budget.window_tokens if window is None else window
 
     def compute_limit(self, window: int) -> int:
         """The tokens at which room is made in a window of this size."""

@@ -36,6 +36,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.goal import Goal, GoalCheck, GoalFile, TypedGoal, claims_tests, find_last_test_run
 from quorum.domain.review.permission_rules import COMMAND_TOOL
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 
 _MOST_FILES = 50
@@ -57,13 +58,13 @@ class GoalService:
         root: str,
         kind: SessionKind,
         get_tools: Callable[[], ToolSet],
-        check_secs: int,
+        limits: AgentTable,
     ) -> None:
         self._events = events
         self._root = root
         self._kind = kind
         self._get_tools = get_tools
-        self._check_secs = check_secs
+        self._limits = limits
         self.changes = WorkspaceChanges(keeper, root)
 
     @property
@@ -120,7 +121,7 @@ class GoalService:
 
     def build_arguments(self, command: str) -> JsonObject:
         """The arguments of the call that runs a check."""
-        return {"command": command, "timeout_secs": self._check_secs}
+        return {"command": command, "timeout_secs": self._limits.check_timeout_secs}
 
     async def measure(self, command: str) -> GoalCheck:
         """The check with the digest of what it would run and with what, as things stand. Raises GoalRefused."""

@@ -45,7 +45,7 @@ class Container(containers.DeclarativeContainer):
     sandbox = _of(parts, lambda session: session.shared.sandbox)
     gateway = _of(parts, lambda session: session.gateway)
     tools = _of(parts, lambda session: session.calls.tools)
-    changes = _of(parts, lambda session: session.calls.changes)
+    changes = _of(parts, lambda session: session.calls.changes.opened)
 
 
 def build_container(inputs: SessionInputs) -> Container:

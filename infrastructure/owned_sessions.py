@@ -19,7 +19,6 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.application.steering import PendingMessage
 from quorum.application.subagents.subagent_runner import LinkedLedger, render_role
 from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
@@ -202,10 +201,8 @@ class OwnedSession:
         self._parts = parts
         self._work = work
         settings = parts.given.settings
-        limits = AgentLimits(
-            max_tool_turns=settings.tools.task.max_tool_turns,
-            max_turn_end_retries=settings.agent.max_turn_end_retries,
-        )
+        rounds = settings.tools.task.max_tool_turns
+        limits = replace(settings.agent, max_tool_turns=rounds, max_time_secs=0.0)  # the owner's time counts
         self._spent: list[tuple[Usage, Decimal | None]] = []
         self._run = RunAgent(
             replace(parts.conversation.turn_parts, limits=limits),

@@ -7,8 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 
 from quorum.application.review.ballot_paper import QuorumPolicy
-from quorum.application.turn.run_tally import AgentLimits
-from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import SpendCap, SpendCaps
 from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.replacing import replace
@@ -96,17 +94,6 @@ def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration,
     return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
 
 
-def build_agent_limits(settings: Settings) -> AgentLimits:
-    """The bounds of one turn."""
-    agent = settings.agent
-    return AgentLimits(
-        max_tool_turns=agent.max_tool_turns,
-        max_turn_end_retries=agent.max_turn_end_retries,
-        max_goal_attempts=agent.max_goal_attempts,
-        max_secs=agent.max_time_secs or None,
-    )
-
-
 def build_debate_policy(settings: Settings) -> DebatePolicy:
     """How debates go."""
     table = settings.debate
@@ -114,16 +101,4 @@ def build_debate_policy(settings: Settings) -> DebatePolicy:
         max_rounds=table.max_rounds,
         intensity=table.intensity,
         allow_interjection=table.allow_interjection,
-    )
-
-
-def build_context_budget(settings: Settings) -> ContextBudget:
-    """How a conversation is kept within its model's window."""
-    table = settings.context_budget
-    return ContextBudget(
-        compact_at=table.compact_at,
-        max_entry_bytes=table.max_entry_bytes,
-        max_total_bytes=table.max_total_bytes,
-        recent_full_count=table.recent_full_count,
-        assumed_window=table.window_tokens,
     )

@@ -9,8 +9,10 @@ from contextlib import suppress
 from functools import cache
 from threading import Thread
 
+from quorum.application.ports.models import LlmGateway
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.execution.sandbox.opening import remove_abandoned
+from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.storage import remove_abandoned_outputs
 
 
@@ -19,7 +21,12 @@ def start_loading_models(parts: SessionParts) -> None:
 
     No daemon: a process that ended while its native modules load would crash.
     """
-    Thread(target=parts.warm_up_models, args=(parts.given.asked.models[0],), name="SDK").start()
+    Thread(target=_load_models, args=(parts.gateway, parts.given.asked.models[0]), name="SDK").start()
+
+
+def _load_models(gateway: LlmGateway, model: str) -> None:
+    if isinstance(gateway, ProviderRegistry):
+        gateway.warm_up(model)
 
 
 def start_warming_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
@@ -31,7 +38,7 @@ def warm_up_session(parts: SessionParts, more: Callable[[], None] | None) -> Non
     """Import what takes long while the person types. No request waits for more than the SDK of its provider."""
     try:
         with suppress(ImportError, MemoryError, RuntimeError):  # what needs it says what cannot be loaded
-            parts.warm_up_models(parts.models.session.model)
+            _load_models(parts.gateway, parts.models.session.model)
             parts.calls.schema.warm_up(tool.definition for tool in parts.calls.tools.values())
             len(parts.shared.paths.code.places)  # to find what shares files with the workspace may take a while
             parts.shared.sandbox.detect_state()

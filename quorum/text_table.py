@@ -11,34 +11,55 @@ _GAP = "  "
 
 
 class Column(NamedTuple, Generic[Row]):
-    """A heading, and what stands below it in each row, without controls."""
+    """A heading, and what stands below it in each row, without controls.
+
+    Where lines are too wide, cells are cut, but not to less than `narrowest` cells of the terminal or the
+    heading; no number, and nothing of a column that is `whole`, such as of ids.
+    """
 
     heading: str
     render: Callable[[Row], str]
     is_number: bool = False
+    whole: bool = False
+    narrowest: int = 6
+
+    def find_floor(self, width: int) -> int:
+        """How narrow a column of this width may become."""
+        uncut = self.is_number or self.whole
+        return width if uncut else min(width, max(self.narrowest, measure_text_cells(self.heading)))
 
 
-def render_text_table(
-    columns: Sequence[Column[Row]], rows: Sequence[Row], *, width: int | None, narrowest: int
-) -> list[str]:
-    """One line for each row under a line of headings. None: nothing is cut.
-
-    The last column is cut so that lines fit `width` cells, but not to less than `narrowest`.
-    """
-    front = columns[:-1]
+def render_text_table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, width: int | None) -> list[str]:
+    """One line for each row under a line of headings, cut so that lines fit `width` cells. None: nothing is."""
     cells = [[column.heading for column in columns]]
     cells += [[column.render(row) for column in columns] for row in rows]
-    widths = [max(measure_text_cells(line[place]) for line in cells) for place in range(len(front))]
-    room = None if width is None else max(narrowest, width - sum(widths) - len(front) * len(_GAP))
-    lines = []
-    for line in cells:
-        padded = [
-            pad + cell if column.is_number else cell + pad
-            for column, cell, wide in zip(front, line, widths, strict=False)
-            for pad in (" " * (wide - measure_text_cells(cell)),)
-        ]
-        lines.append(_GAP.join((*padded, line[-1] if room is None else fit_text(line[-1], room))).rstrip())
-    return lines
+    widths = [max(map(measure_text_cells, column)) for column in zip(*cells, strict=True)]
+    if width is not None:
+        floors = [column.find_floor(wide) for column, wide in zip(columns, widths, strict=True)]
+        widths = _shrink(widths, floors, width - (len(columns) - 1) * len(_GAP))
+    return [
+        _GAP.join(_pad(*each) for each in zip(line, widths, columns, strict=True)).rstrip() for line in cells
+    ]
+
+
+def _shrink(widths: Sequence[int], floors: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest of them cut first and none further than to its floor, until they fit."""
+    fitted = list(widths)
+    while sum(fitted) > room:
+        wide = [place for place, floor in enumerate(floors) if fitted[place] > floor]
+        if not wide:
+            break
+        widest = max(reversed(wide), key=fitted.__getitem__)
+        others = [fitted[place] for place in wide if place != widest]
+        least = max(floors[widest], max(others, default=0), fitted[widest] - (sum(fitted) - room))
+        fitted[widest] = min(least, fitted[widest] - 1)
+    return fitted
+
+
+def _pad(cell: str, width: int, column: Column[Row]) -> str:
+    fitted = fit_text(cell, width)
+    pad = " " * (width - measure_text_cells(fitted))
+    return pad + fitted if column.is_number else fitted + pad
 
 
 def fit_text(text: str, width: int) -> str:

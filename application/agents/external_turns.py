@@ -77,7 +77,8 @@ class ExternalTurns(RunAgent):
         return await self._work(_CONTINUE)
 
     async def _work(self, prompt: str) -> RunReport:
-        report = await self.work.execute(prompt, await self._take_notes(), self._limits.max_secs)
+        secs = self._limits.max_time_secs or None
+        report = await self.work.execute(prompt, await self._take_notes(), secs)
         if self.report_end is not None:
             self.report_end(report)
         return report

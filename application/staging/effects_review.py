@@ -259,7 +259,7 @@ class EffectsReview:
         await self._record(decision, applied, packet.digest)
         if applied.is_done:
             partly = [*sorted(choice.left_out), *(path for path, hunks in choice.hunks.items() if hunks)]
-            await self._queue_note(describe_applied(applied, partly))
+            await self._queue_note(describe_applied(partly))
         return applied
 
     @asynccontextmanager
@@ -376,7 +376,7 @@ def list_remarks(effect: LayerEffect) -> list[str]:
     return remarks
 
 
-def describe_applied(applied: AppliedEffects, left: Sequence[str]) -> str:
+def describe_applied(left: Sequence[str]) -> str:
     """What the model reads of an approval."""
     kept = f" What is left out stays in the layer: {_name(left)}." if left else ""
     return f"The person has reviewed the changes in the layer and applied them to their folder.{kept}"

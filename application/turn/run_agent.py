@@ -30,7 +30,7 @@ from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import Recovery, choose_continuation, plan_recovery
-from quorum.application.turn.run_tally import AgentLimits, RunTally, Spender
+from quorum.application.turn.run_tally import RunTally, Spender
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
 from quorum.application.turn.user_commands import CommandTerms
@@ -71,6 +71,7 @@ from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 
@@ -91,7 +92,7 @@ class TurnParts(Struct, frozen=True, kw_only=True, eq=False):
     review: Review
     events: EventBus
     hooks: HookChain
-    limits: AgentLimits
+    limits: AgentTable
     attachments: Attachments
 
 
@@ -394,7 +395,7 @@ class RunAgent:
         notices: Sequence[str],
     ) -> RunReport:
         tally = RunTally(self.session_id)
-        limit = asyncio.timeout(self._limits.max_secs)
+        limit = asyncio.timeout(self._limits.max_time_secs or None)
         try:
             async with limit:
                 await self._begin(prompt, said, notices)
@@ -419,7 +420,7 @@ class RunAgent:
                 why = explain_host_failure(error)
                 tally.give_up(why or explain_unforeseen(error), is_of_host=bool(why))
         if limit.expired():
-            tally.expire(self._limits.max_secs)
+            tally.expire(self._limits.max_time_secs)
         elif tally.host_failure and self.leaves_host_failures:
             raise HostFailed(tally.host_failure)
         return await run_to_end(self._conclude(tally))

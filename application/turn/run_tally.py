@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
-from msgspec import Struct
-
 from quorum.application.ports.subagents import SubagentPort
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
@@ -22,24 +20,6 @@ from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.person_question import ASK_PERSON
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import DecisionLabel
-
-
-class AgentLimits(Struct, frozen=True, kw_only=True):
-    """Bounds of one run.
-
-    `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
-    often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
-    same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times, and so may
-    diagnostics. A turn makes `max_goal_attempts` attempts at a goal, and is ended after `max_secs`.
-    """
-
-    max_tool_turns: int = 100
-    max_continuations: int = 3
-    max_identical_rejections: int = 3
-    max_turn_end_retries: int = 3
-    max_goal_attempts: int = 10
-    max_secs: float | None = None
-
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 

@@ -15,7 +15,7 @@ from quorum.application.structured_answer import CLAIMED
 from quorum.application.turn.check_runner import CheckRunner
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.recovery import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
-from quorum.application.turn.run_tally import AgentLimits, RunTally
+from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook_points import ContinueWithMessages, PersonMessage
@@ -29,11 +29,18 @@ from quorum.domain.events.event import CallLeaked
 from quorum.domain.events.report import MAX_TOOL_TURNS
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.settings import AgentTable
 
 _SENT_BACK = (
     "Your answer does not fit the schema that it has to fit: {problem}. Answer again, with the whole JSON "
     "value and nothing else."
 )
+
+_MOST_CONTINUATIONS = 3
+"""How often a cut-off text is continued, and a paused answer resumed."""
+
+_MOST_REJECTIONS_ALIKE = 3
+"""So many rejections of the same call end the turn."""
 
 
 async def _note_nothing() -> None:
@@ -213,7 +220,7 @@ class TurnLoop:
         dialogue: Dialogue,
         runtime: ToolRuntime,
         hooks: HookChain,
-        limits: AgentLimits,
+        limits: AgentTable,
         get_scope: Callable[[], RequestedScope],
         instructions: ProjectInstructions | None = None,
         diagnostics: TurnDiagnostics | None = None,
@@ -253,7 +260,7 @@ class TurnLoop:
                     tool_turns += 1
                     is_asked_again = False
                     response = await self.run_batch(self._create_batch(response.tool_calls()), tally)
-                case StopKind.PAUSE if continuations < self._limits.max_continuations:
+                case StopKind.PAUSE if continuations < _MOST_CONTINUATIONS:
                     continuations += 1
                     response = await self._dialogue.say(None, tally)
                 case StopKind.MAX_TOKENS if await self._may_continue(response, continuations):
@@ -307,7 +314,7 @@ class TurnLoop:
         return response.lack or (CLAIMED if self._dialogue.is_claim(response) else None)
 
     async def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
-        if continuations >= self._limits.max_continuations or response.holds_calls:
+        if continuations >= _MOST_CONTINUATIONS or response.holds_calls:
             return False
         return await self._dialogue.has_room_for(CONTINUE_CUT_OFF)
 
@@ -323,7 +330,7 @@ class TurnLoop:
             tally.give_up(result.aborted, is_of_host=result.is_record_lost)
         elif result.interrupted:
             tally.interrupt()
-        elif tally.rejected_alike >= self._limits.max_identical_rejections:
+        elif tally.rejected_alike >= _MOST_REJECTIONS_ALIKE:
             tally.give_up("the same call was rejected three times")
         elif repeated:
             tally.give_up(

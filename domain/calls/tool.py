@@ -81,11 +81,6 @@ class ToolSpec:
         """Tools whose calls run without review."""
         return tuple(d for d in self.all_tools if d.risk is RiskLevel.LOW)
 
-    @property
-    def high_risk_tools(self) -> tuple[ToolDefinition, ...]:
-        """Tools whose calls are reviewed."""
-        return tuple(d for d in self.all_tools if d.risk is RiskLevel.HIGH)
-
     def find(self, name: str) -> ToolDefinition | None:
         return self._definitions.get(name)
 

@@ -72,21 +72,6 @@ _VERBS = {"read_file": "read", **dict.fromkeys(WRITERS, "changed")}
 _WORTH_BYTES = 600
 
 
-class ContextBudget(Struct, frozen=True, kw_only=True):
-    """How a conversation is kept within its model's window.
-
-    At `compact_at` of the window (0: never by itself) room is made. First, of the outputs before the last
-    `recent_full_count` batches, one keeps at most `max_entry_bytes` and all together `max_total_bytes`; then
-    the past is summarised. `assumed_window` are the tokens of a window that is not known.
-    """
-
-    compact_at: float = 0.8
-    max_entry_bytes: int = 20_000
-    max_total_bytes: int = 60_000
-    recent_full_count: int = 3
-    assumed_window: int = 128_000
-
-
 class LongOutput(Struct, frozen=True, kw_only=True):
     """An output that is to give way: its place, and the bytes it may keep; 0 means a short summary."""
 

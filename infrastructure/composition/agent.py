@@ -42,13 +42,8 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.review.ballot import list_unused_lenses
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.attachment_files import AttachmentFiles
-from quorum.infrastructure.changes.folder_tools import LookingParts, build_draft_policy, choose_folder_tools
-from quorum.infrastructure.changes.opening import (
-    build_code_review_policy,
-    build_final_review,
-    choose_plan_changes,
-    open_changes,
-)
+from quorum.infrastructure.changes.folder_tools import LookingParts, build_draft_policy
+from quorum.infrastructure.changes.opening import SessionChanges
 from quorum.infrastructure.changes.shown_content import RepositoryFiles
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
@@ -83,7 +78,6 @@ from quorum.infrastructure.tools.registration import build_tool_offer, choose_to
 
 if TYPE_CHECKING:
     from quorum.application.staging.staged_turns import StagedTurns
-    from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 
 
 class CallParts:
@@ -96,7 +90,6 @@ class CallParts:
         measure_document_room: Callable[[], int],
         get_workers: Callable[[], Workers],
     ) -> None:
-        self._reviews: Final = reviews
         given, core, shared, terms = reviews.given, reviews.core, reviews.shared, reviews.terms
         settings, environ, record, root = given.settings, given.environ, given.record, given.root
         limits = settings.tools.output.limits
@@ -120,18 +113,24 @@ class CallParts:
             pending_messages=self.pending_messages,
             most=settings.tools.run_command.max_jobs,
         )
-        self.code_review_policy: Final = build_code_review_policy(settings)
-        self.plan_changes: Final = choose_plan_changes(settings, record.form, lambda: self.changes)
+        self.changes: Final = SessionChanges(
+            settings,
+            given.asked,
+            record.form,
+            root=root,
+            environ=environ,
+            looking=self.looking,
+            paths=shared.paths,
+        )
         self.plans: Final = PlanService(
             events=core.events,
             kind=record.form,
             scope=settings.agent.phase_scope,
             is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
-            changes=self.plan_changes,
+            changes=self.changes.of_plans,
         )
-        secs = settings.agent.check_timeout_secs
         self.goals: Final = GoalService(
-            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, secs
+            core.events, shared.keeper, str(root), record.form, lambda: self.tool_set, settings.agent
         )
         self.offers: Final = OfferTerms(root, environ, given.trust, shared.approver, given.loaded.is_safe)
         self.skills: Final = SkillCatalog(self.offers)
@@ -187,20 +186,6 @@ class CallParts:
             one_session=terms.one_session,
         )
 
-    @cached_property
-    def changes(self) -> RepositoryChanges:
-        """The changes that can be reviewed, made where one is."""
-        given, shared = self._reviews.given, self._reviews.shared
-        return open_changes(
-            given.root,
-            given.environ,
-            make_tools=choose_folder_tools(given.settings, self.looking),
-            participants=given.asked.participants,
-            policy=self.code_review_policy,
-            mask=given.mask,
-            paths=shared.paths,
-        )
-
 
 class ModelParts:
     """Who is asked, and the session in which that happens."""
@@ -237,7 +222,7 @@ class ModelParts:
             draft_policy=build_draft_policy(
                 settings, calls.looking, shared.workspace, shared.paths, shared.rules.book
             ),
-            review_policy=calls.code_review_policy,
+            review_policy=calls.changes.policy,
             events=core.events,
             root=given.root,
         )
@@ -247,7 +232,7 @@ class ModelParts:
             agent=given.record.external_agent,
             shape=calls.hooks.on_message_send,
             choice=self.consensus,
-            read_source=lambda: given.read_change.attach(calls.changes),
+            read_source=lambda: given.read_change.attach(calls.changes.opened),
         )
         self._fallbacks: Final = settings.models.decision_fallback if kind.has_one_model else ()
         self.opening: Final = open_first(self.open_exchange, given.asked.models)
@@ -302,7 +287,7 @@ class ConversationParts:
         self.gauge: Final = ContextGauge(
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
-            budget=conversion.build_context_budget(settings),
+            budget=settings.context_budget,
             tool_bytes=lambda: self.tool_prefix.listed_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
@@ -373,7 +358,7 @@ class ConversationParts:
             review=review,
             events=core.events,
             hooks=calls.hooks,
-            limits=conversion.build_agent_limits(settings),
+            limits=settings.agent,
             attachments=calls.attachments,
         )
         found = find_instruction_files(root, environ, settings, folders, is_off=given.loaded.is_safe)
@@ -449,14 +434,7 @@ class AgentParts:
             is_job_running=lambda: calls.jobs.is_any_running,
             staged=staged,
             goals=calls.goals,
-            final_review=build_final_review(
-                calls.plan_changes,
-                conversation.turn_parts,
-                panel=models.review_panel,
-                moderator=given.asked.moderator,
-                reviewers=settings.models.review,
-                policy=calls.code_review_policy,
-            ),
+            final_review=calls.changes.build_final_review(conversation.turn_parts, models.review_panel),
         )
         rewind = Rewind(
             run=self.run,

@@ -12,7 +12,6 @@ from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts, SubagentTerms
 from quorum.infrastructure.managed_policy import open_registry
-from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.session_inputs import SessionInputs
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
@@ -36,11 +35,6 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return given.gateway or open_registry(
             given.loaded, given.environ, given.stored_key, given.record.storage
         )
-
-    def warm_up_models(self, model: str) -> None:
-        """Import what sends requests to this model. Blocks."""
-        if isinstance(self.gateway, ProviderRegistry):
-            self.gateway.warm_up(model)
 
     def build(self) -> None:
         """Build all that can be wrong. Raises ConfigError and ProviderError."""

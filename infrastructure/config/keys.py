@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import FieldInfo
 
+from quorum.domain.settings import DEFAULTS_ENTRY, About, ProjectRule
 from quorum.domain.text.fuzzy import ALIKE, find_nearest_word, measure_likeness
-from quorum.infrastructure.config.about import DEFAULTS_ENTRY, About, ProjectRule
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import (
     KeyPath,

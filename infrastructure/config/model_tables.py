@@ -9,7 +9,7 @@ from quorum.domain.calls.tool import ToolParser
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.review.ballot import DEFAULT_MIN_VOTES, LONGEST_LENS, BadQuorumRule, QuorumRule, parse_lens
 from quorum.domain.review.quorum_result import DEFAULT_ESCALATE_BELOW
-from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
+from quorum.domain.settings import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.toml_text import format_literal
 from quorum.infrastructure.provider_types import (
     PROVIDER_TYPES,

@@ -22,7 +22,7 @@ from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.people import PeoplePolicy, Person, SigningRule, find_fingerprint
 from quorum.domain.review.permission_rules import Answer, BadRule, Rule
-from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
+from quorum.domain.settings import BARE_NAME, ProjectRule
 from quorum.infrastructure.config.keys import (
     ANY_NAME,
     MOST_PROBLEMS,

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 
 from quorum.domain.calls.hook_points import HookPoint, describe_point
 from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
-from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
+from quorum.domain.settings import About, ProjectRule, is_web_address
 
 _VARIABLE = r"\A[A-Za-z_][A-Za-z0-9_]*\Z"
 

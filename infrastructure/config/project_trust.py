@@ -12,7 +12,7 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.about import ProjectRule, is_web_address
+from quorum.domain.settings import ProjectRule, is_web_address
 from quorum.infrastructure.config.keys import Assignment, Key, PlaceOf, find_key, find_node
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import (

@@ -14,7 +14,7 @@ from msgspec import Struct
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.ballot import list_unused_lenses
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.about import ProjectRule
+from quorum.domain.settings import ProjectRule
 from quorum.infrastructure.config.keys import (
     ANY_NAME,
     Key,

@@ -7,17 +7,22 @@ all settings would be compiled and worked out twice in each start, by msgspec an
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from quorum.domain.panel.debate_record import Intensity
-from quorum.domain.panel.panel_answer import ConsensusLevel, Strategy
-from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
+from quorum.domain.settings import (
+    About,
+    AgentTable,
+    ContextTable,
+    ProjectRule,
+    TuiTable,
+    is_web_address,
+)
 from quorum.domain.worktree import explain_unfit_link
-from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.model_tables import (
     MODEL_NAME,
     PRICES,
@@ -44,7 +49,6 @@ from quorum.infrastructure.config.program_tables import (
     find_unfit_placeholder,
 )
 from quorum.infrastructure.config.session_tables import (
-    ContextTable,
     PermissionTable,
     PushTable,
     WorkspaceTable,
@@ -52,109 +56,6 @@ from quorum.infrastructure.config.session_tables import (
 )
 from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
-
-LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]
-
-_THEME = r"\A[!-~]{1,100}\Z"
-
-
-class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The full-screen app."""
-
-    theme: Annotated[
-        str,
-        Meta(pattern=_THEME),
-        About(
-            description="Name of a colour theme, as /theme lists them. quorum-ansi uses the terminal's own 16 "
-            "colours, quorum-contrast is for low vision; auto is the dark or the light one, as the "
-            "terminal answers, or by COLORFGBG.",
-            project=ProjectRule.FREE,
-            expected="the name of a theme",
-        ),
-    ] = "quorum"
-    layout: Annotated[
-        LayoutName,
-        About(
-            description="The layout of the screen: default has the side panel on the right, wide "
-            "gives it more space, stacked puts it below, minimal shows only transcript,"
-            " prompt and status bar. auto depends on the size of the terminal.",
-            project=ProjectRule.FREE,
-        ),
-    ] = "auto"
-    editing: Annotated[
-        Literal["emacs", "vim"],
-        About(
-            description="How the prompt is edited: with the keys of Emacs and shells, or the modes of Vim.",
-            project=ProjectRule.OWN,
-        ),
-    ] = "emacs"
-    enter_while_running: Annotated[
-        Literal["queue", "steer"],
-        About(
-            description="What Enter does with a prompt while a turn runs: queue it as the next prompt, or "
-            "steer the running turn with it. Enter again, in the empty prompt, does the other with the last "
-            "one.",
-            project=ProjectRule.OWN,
-        ),
-    ] = "queue"
-    mark_approve_for_edits: Annotated[
-        bool,
-        About(
-            description="In the review of an edit inside the workspace that only the mode asks about, mark "
-            "approve, so that Enter approves it. In all other reviews reject is marked.",
-            project=ProjectRule.OWN,
-        ),
-    ] = False
-    statusline: Annotated[
-        tuple[str, ...],
-        About(
-            description="A program, with its arguments, that prints a line below the status bar. It gets the "
-            "session as JSON on its standard input, and runs again when that changes, at most three times a "
-            "second.",
-            project=ProjectRule.OWN,
-            expected='a program and its arguments, such as ["~/.claude/statusline.sh"]',
-        ),
-    ] = ()
-    notifications: Annotated[
-        bool,
-        About(
-            description="Notify when an answer is needed or a long turn has ended, unless the "
-            "terminal reports that it has the focus.",
-            project=ProjectRule.FREE,
-        ),
-    ] = True
-    notify_by: Annotated[
-        Literal["auto", "bell", "desktop"],
-        About(
-            description="How to notify: the terminal's bell, or a desktop notification. auto: a "
-            "desktop notification if the terminal is known to show them and to report "
-            "its focus, otherwise the bell.",
-            project=ProjectRule.FREE,
-        ),
-    ] = "auto"
-    screen_reader: Annotated[
-        bool,
-        About(
-            description="Linear mode for screen readers: one column of plain lines, changes of "
-            "state in words, nothing that counts or moves, the terminal's cursor at the"
-            " focus.",
-            project=ProjectRule.FREE,
-        ),
-    ] = False
-    keys: Annotated[
-        Mapping[str, str | tuple[str, ...]],
-        About(
-            description="Other keys for actions: the name of an action, and its key or a list of "
-            'keys, such as redraw = "f5" or toggle_fold = ["ctrl+o", "f6"]. `quorum '
-            "config keys` lists the names with their keys. Esc, Ctrl+C, Enter and the "
-            "arrow keys keep their actions.",
-            project=ProjectRule.OWN,
-            expected='a key, such as "ctrl+g", or a list of keys',
-            names_expected="the name of an action (quorum config keys lists them)",
-            names_example="redraw",
-        ),
-    ] = field(default_factory=dict)
-
 
 _MOST = 20
 
@@ -408,138 +309,6 @@ class CodeReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 def _names_a_storage(url: str) -> bool:
     return not url or accepts_url(url)
-
-
-class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    "Limits of one turn, and of what a session spends."
-
-    max_tool_turns: Annotated[
-        int,
-        Meta(ge=1, le=10_000),
-        About(
-            description="The maximum number of rounds of answer, tool calls and results for one "
-            "prompt. At the limit the model is asked once more, without tools, for a "
-            "summary.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 100
-    max_cost_usd: Annotated[
-        float,
-        Meta(ge=0, le=1_000_000),
-        About(
-            description="The most that a session may cost, in US dollars, all its models included; 0: no cap. "
-            "Before a request would exceed it you are asked whether to raise it; without the app the run ends "
-            "with the status limit. It needs the prices of all models: docs/limits.md.",
-            project=ProjectRule.CAP,
-        ),
-    ] = 0.0
-    max_cost_usd_per_turn: Annotated[
-        float,
-        Meta(ge=0, le=1_000_000),
-        About(
-            description="The same for one turn: a prompt and all that follows from it.", project=ProjectRule.CAP
-        ),
-    ] = 0.0
-    max_tokens: Annotated[
-        int,
-        Meta(ge=0, le=1_000_000_000_000),
-        About(
-            description="The most tokens that a session may use, prompts, caches and answers of all its models "
-            "included; 0: no cap.",
-            project=ProjectRule.CAP,
-        ),
-    ] = 0
-    max_tokens_per_turn: Annotated[
-        int,
-        Meta(ge=0, le=1_000_000_000_000),
-        About(description="The same for one turn.", project=ProjectRule.CAP),
-    ] = 0
-    max_time_secs: Annotated[
-        float,
-        Meta(ge=0, le=1_000_000),
-        About(
-            description="The most seconds that a turn may take, with the time in which a review waits for you; "
-            "0: no limit. Then it ends with the status limit.",
-            project=ProjectRule.CAP,
-        ),
-    ] = 0.0
-    max_goal_attempts: Annotated[
-        int,
-        Meta(ge=1, le=1_000),
-        About(
-            description="How often in one turn the checks of a goal run before it ends with the status limit, "
-            "where they do not pass: docs/goals.md.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 10
-    check_timeout_secs: Annotated[
-        int,
-        Meta(ge=1, le=86_400),
-        About(
-            description="Seconds after which a check of a goal is ended. It has not passed then.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 600
-    consensus_level: Annotated[
-        ConsensusLevel,
-        About(
-            description="Who answers your prompts. solo: one model, with its tools. ensemble: the models of "
-            "models.participants, without tools, which score each other's answers; for a plan they read the "
-            "project, and score each other's plans: docs/several-models.md. In the "
-            "app: /solo and /ensemble. On the command line: --consensus.",
-        ),
-    ] = ConsensusLevel.SOLO
-    strategy: Annotated[
-        Strategy,
-        About(
-            description="How the models of an ensemble come to one answer. quorum: they score each other's "
-            "answers. debate: they object to one answer, docs/several-models.md. In the app: /strategy. On the "
-            "command line: --strategy.",
-        ),
-    ] = Strategy.QUORUM
-    instructions_max_bytes: Annotated[
-        int,
-        Meta(ge=0, le=1_000_000),
-        About(
-            description="How many bytes of instruction files (AGENTS.md, CLAUDE.md and what they import) every "
-            "request carries. The files nearest to the working directory get room first; 0 leaves all out.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 32_768
-    phase_scope: Annotated[
-        PhaseScope,
-        About(
-            description="How far a session goes. full: it works. fast: it works, and models review no plan. "
-            "plan-only: the model only looks and proposes a plan, which comes into force once you approve it; "
-            "a run without the app ends with the plan. In the app: /plan; on the command line: --scope.",
-        ),
-    ] = PhaseScope.FULL
-    max_plan_revisions: Annotated[
-        int,
-        Meta(ge=0, le=20),
-        About(
-            description="How often the reviewers of models.review may send a plan back to the model that made "
-            "it, with what they object to, before you are asked about it. "
-            "0: they vote, and you are asked at once.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 3
-    final_review: Annotated[
-        bool,
-        About(
-            description="Whether the models of models.review review what an approved plan led to, once all its "
-            "tasks are done. It needs such models, and a git repository: docs/plan.md.",
-        ),
-    ] = False
-    max_turn_end_retries: Annotated[
-        int,
-        Meta(ge=0, le=100),
-        About(
-            description="How often hooks may send the model back to work at the end of one turn, and how often"
-            " diagnostics may.",
-            project=ProjectRule.LOWER,
-        ),
-    ] = 3
 
 
 class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -13,9 +13,9 @@ from quorum.domain.calls.tool import ParameterType, RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
+from quorum.domain.settings import About, ProjectRule, is_web_address
 from quorum.domain.shell.network_hosts import BadHost, HostPattern, read_entry
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
-from quorum.infrastructure.config.about import About, ProjectRule, is_web_address
 from quorum.infrastructure.config.command_template import (
     DEFAULT_TIMEOUT_SECS,
     CommandTemplate,

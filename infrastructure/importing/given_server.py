@@ -11,7 +11,7 @@ from quorum.domain.importing.foreign_rules import TranslatedRule, list_server_to
 from quorum.domain.importing.foreign_session import TakeoverItem, TakeoverKind
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
-from quorum.infrastructure.config.about import is_web_address
+from quorum.domain.settings import is_web_address
 from quorum.infrastructure.config.program_tables import SERVER_NAME
 from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
 

@@ -18,7 +18,7 @@ from quorum.domain.importing.foreign_session import AgentSetup, TakeoverItem
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.review.permission_rules import Answer, Rule, SavedRule
-from quorum.infrastructure.config.about import DEFAULTS_ENTRY
+from quorum.domain.settings import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.foreign_file import add_linked_paths
 from quorum.infrastructure.config.paths import is_present

@@ -15,9 +15,9 @@ from msgspec import Struct
 from quorum.domain.conversation.context_size import find_output_limit
 from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, strip_date
 from quorum.domain.errors import ConfigError
+from quorum.domain.settings import ModelWindowTable
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.config.model_tables import ModelPriceTable, ProviderTable
-from quorum.infrastructure.config.session_tables import ModelWindowTable
 from quorum.infrastructure.provider_types import (
     DEFAULT_ANTHROPIC_OUTPUT_TOKENS,
     find_public_service,

@@ -11,7 +11,7 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 from pydantic import BaseModel, ValidationError
 
 from quorum.acp_agent.tool_calls import show_line
-from quorum.infrastructure.config.about import is_web_address
+from quorum.domain.settings import is_web_address
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio

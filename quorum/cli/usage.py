@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from quorum.domain.text.json_value import JsonObject
     from quorum.session_store import SessionStore
 
-_NARROWEST_NAME = 20
 _DAY_MS = 86_400_000
 
 
@@ -88,9 +87,11 @@ def _render(part: str, rows: list[UsageRow], *, width: int | None) -> list[str]:
         Column("CACHED", lambda row: f"{row.spending.usage.cache_read:,}", is_number=True),
         Column("OUTPUT", lambda row: f"{row.spending.usage.output:,}", is_number=True),
         Column("COST", _render_cost, is_number=True),
-        Column(part.removesuffix("s").upper(), lambda row: make_printable(row.name, newlines=False)),
+        Column(
+            part.removesuffix("s").upper(), lambda row: make_printable(row.name, newlines=False), narrowest=20
+        ),
     )
-    return render_text_table(columns, rows, width=width, narrowest=_NARROWEST_NAME)
+    return render_text_table(columns, rows, width=width)
 
 
 def _render_cost(row: UsageRow) -> str:

@@ -151,7 +151,6 @@ def _build_pull_request_request(pull: OpenPullRequest, prompt: str, root: Path, 
     )
 
 
-_NARROWEST = 20
 _ID_LENGTHS = (13, 18, 23)
 """Of the first two, three and four groups of a UUID; the first two are its time."""
 
@@ -166,13 +165,13 @@ def render_fleet(
     """
     length = None if width is None else _choose_id_length(sessions)
     columns: tuple[Column[FleetSession], ...] = (
-        Column("SESSION", lambda session: session.session_id[:length]),
+        Column("SESSION", lambda session: session.session_id[:length], whole=True),
         Column("STATE", lambda session: _describe_state(session, now_ms)),
         Column("SINCE", lambda session: format_wait(session.updated_ms, now_ms)),
         Column("TRIES", lambda session: str(session.attempts)),
-        Column("NAME", lambda session: make_printable(mask(_describe(session)), newlines=False)),
+        Column("NAME", lambda session: make_printable(mask(_describe(session)), newlines=False), narrowest=20),
     )
-    lines = render_text_table(columns, sessions, width=width, narrowest=_NARROWEST)
+    lines = render_text_table(columns, sessions, width=width)
     return [*lines, summarise_fleet(sessions)]
 
 

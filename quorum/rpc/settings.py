@@ -74,7 +74,7 @@ class LiveSettings:
             case "tui.theme":
                 return self._app.theme
             case "tui.editing" | "tui.enter_while_running" | "tui.mark_approve_for_edits" | "tui.screen_reader":
-                present: object = getattr(self._app, key.removeprefix("tui."))
+                present: object = getattr(self._app.settings, key.removeprefix("tui."))
                 return present
             case _:
                 return None

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.conversation.attachment import AttachedFile
-from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
 from quorum.domain.conversation.context_size import estimate_bytes
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
+from quorum.domain.settings import ContextTable
 from tests.application.test_context_manager import MODEL, Rig
 
 
@@ -70,7 +70,7 @@ def test_where_room_is_made_and_how_full_it_is_are_those_of_the_gauge() -> None:
 
     assert (account.window, account.limit) == (4_000, 3_200)
     assert account.tokens == rig.gauge.measure(MODEL).tokens
-    assert Rig(budget=ContextBudget(compact_at=0.0)).care.build_account(MODEL).limit == 0
+    assert Rig(budget=ContextTable(compact_at=0.0)).care.build_account(MODEL).limit == 0
 
 
 async def test_compacting_frees_at_least_what_was_reported_before() -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from quorum.application.calls import batch_state, call_run, tool_runtime
 from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import Abort, Continue, HookAnswer, Skip
@@ -25,6 +24,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import BatchPlanned
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
@@ -184,7 +184,7 @@ async def test_aborted_calls_keep_their_contexts() -> None:
 
 @pytest.mark.requirement("A11")
 async def test_calls_that_a_limit_keeps_from_running_have_contexts_of_their_own_batch() -> None:
-    bench = AgentBench(reads("a"), reads("b", "c"), DONE, limits=AgentLimits(max_tool_turns=1))
+    bench = AgentBench(reads("a"), reads("b", "c"), DONE, limits=AgentTable(max_tool_turns=1))
 
     report = await bench.agent.execute("go")
 

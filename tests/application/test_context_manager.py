@@ -12,7 +12,7 @@ from quorum.application.context_manager import ContextGauge, ContextManager, Sum
 from quorum.application.event_bus import EventBus
 from quorum.application.ports.models import MessageShaper
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
-from quorum.domain.conversation.compaction import ContextBudget, is_summary
+from quorum.domain.conversation.compaction import is_summary
 from quorum.domain.conversation.cost import Price, PriceTable
 from quorum.domain.conversation.history import (
     AssistantMessage,
@@ -33,6 +33,7 @@ from quorum.domain.errors import (
 )
 from quorum.domain.events.event import ConversationCompacted, Event, NoticeGiven, RetryScheduled, UsageCounted
 from quorum.domain.replacing import replace
+from quorum.domain.settings import ContextTable
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.output import Content, OutputLimits, Text
 from tests.support.builders import a_call, calls_response
@@ -79,7 +80,7 @@ class Rig:
 
     summaries: Sequence[Answer] = ()
     window: int | None = 4_000
-    budget: ContextBudget = field(default_factory=ContextBudget)
+    budget: ContextTable = field(default_factory=ContextTable)
     store: FakeBlobStore | None = field(default_factory=FakeBlobStore)
     shape: MessageShaper | None = None
     ledger: Ledger | None = None
@@ -303,7 +304,7 @@ async def test_open_calls_stay_open_for_their_results():
 
 
 async def test_one_huge_turn_is_cut_between_its_batches():
-    rig = Rig([says("What was done.")], budget=ContextBudget(recent_full_count=100))
+    rig = Rig([says("What was done.")], budget=ContextTable(recent_full_count=100))
     rig.work(20)
 
     await rig.care.compact_if_full(MODEL, UserMessage("next"))
@@ -315,7 +316,7 @@ async def test_one_huge_turn_is_cut_between_its_batches():
 
 
 async def test_by_zero_it_never_happens_by_itself():
-    rig = Rig([says("What was said.")], budget=ContextBudget(compact_at=0))
+    rig = Rig([says("What was said.")], budget=ContextTable(compact_at=0))
     rig.talk(30)
 
     await rig.care.compact_if_full(MODEL, None)
@@ -326,7 +327,7 @@ async def test_by_zero_it_never_happens_by_itself():
 
 
 async def test_a_window_that_is_not_known_is_taken_for_the_assumed_one():
-    rig = Rig([says("What was said.")], window=None, budget=ContextBudget(assumed_window=4_000))
+    rig = Rig([says("What was said.")], window=None, budget=ContextTable(window_tokens=4_000))
     rig.talk(14)
 
     assert rig.gauge.measure(MODEL).window is None

@@ -11,7 +11,6 @@ import pytest
 from quorum.application.calls.hook_chain import HookMatcher
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.calls.tool_runtime import ToolBatch
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import (
@@ -29,6 +28,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import BatchPlanned, CallFinished, HookRan
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.application.test_hooks import Answering, registered
@@ -331,7 +331,7 @@ async def test_a_hook_that_aborts_at_the_limit_ends_the_run_without_another_requ
         reads("b"),
         LlmResponse.from_text("never"),
         hooks=[registered(Answering(after=after))],
-        limits=AgentLimits(max_tool_turns=1),
+        limits=AgentTable(max_tool_turns=1),
     )
 
     report = await bench.agent.execute("go")
@@ -341,7 +341,7 @@ async def test_a_hook_that_aborts_at_the_limit_ends_the_run_without_another_requ
 
 
 async def test_calls_at_the_limit_are_planned_and_finished_like_any_other() -> None:
-    bench = AgentBench(reads("a"), reads("b", "c"), reads("d"), limits=AgentLimits(max_tool_turns=1))
+    bench = AgentBench(reads("a"), reads("b", "c"), reads("d"), limits=AgentTable(max_tool_turns=1))
 
     report = await bench.agent.execute("go")
 
@@ -360,7 +360,7 @@ async def test_a_validator_that_is_never_satisfied_ends_the_run_as_failed_with_i
     bench = AgentBench(
         *[LlmResponse.from_text("prose")] * 2,
         hooks=[registered(Answering(end=wants_json))],
-        limits=AgentLimits(max_turn_end_retries=1),
+        limits=AgentTable(max_turn_end_retries=1),
     )
 
     report = await bench.agent.execute("go")
@@ -377,7 +377,7 @@ async def test_a_turn_whose_hooks_are_satisfied_at_the_last_try_is_completed() -
         LlmResponse.from_text("prose"),
         LlmResponse.from_text("{}"),
         hooks=[registered(Answering(end=lambda _: next(answers)))],
-        limits=AgentLimits(max_turn_end_retries=1),
+        limits=AgentTable(max_turn_end_retries=1),
     )
 
     report = await bench.agent.execute("go")

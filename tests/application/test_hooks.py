@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook_points import (
     Abort,
@@ -35,6 +34,7 @@ from quorum.domain.events.event import CallStarted, ErrorOccurred, HookRan, Revi
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import NobodyThere
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
@@ -329,7 +329,7 @@ async def test_going_on_at_the_turns_end_has_a_limit_that_is_reported() -> None:
     bench = AgentBench(
         *[LlmResponse.from_text(str(n)) for n in range(9)],
         hooks=[registered(Answering(end=lambda _: ContinueWithMessages(("again",))))],
-        limits=AgentLimits(max_turn_end_retries=2),
+        limits=AgentTable(max_turn_end_retries=2),
     )
 
     report = await bench.agent.execute("go")

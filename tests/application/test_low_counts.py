@@ -10,11 +10,11 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
-from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
 from quorum.domain.events.event import NoticeGiven
+from quorum.domain.settings import ContextTable
 from tests.application.test_run_agent import AlwaysCompacts
 from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_providers import FakeProviders
@@ -27,7 +27,7 @@ TOOL_BYTES = 16_800
 def explain(tokens: int, *later: UserMessage | AssistantMessage, prompt: str = "hi") -> str:
     conversation = Conversation([UserMessage(prompt), HELLO, *later])
     gauge = ContextGauge(
-        conversation, window=lambda _model: None, budget=ContextBudget(), tool_bytes=lambda: TOOL_BYTES
+        conversation, window=lambda _model: None, budget=ContextTable(), tool_bytes=lambda: TOOL_BYTES
     )
     return gauge.explain_low_count("ollama/qwen", tokens)
 
@@ -57,7 +57,7 @@ async def test_the_person_reads_it_once() -> None:
     ]
     session = FakeSession(list(answers), conversation=conversation)
     gauge = ContextGauge(
-        conversation, window=lambda _model: None, budget=ContextBudget(), tool_bytes=lambda: TOOL_BYTES
+        conversation, window=lambda _model: None, budget=ContextTable(), tool_bytes=lambda: TOOL_BYTES
     )
 
     class Keeper(AlwaysCompacts):

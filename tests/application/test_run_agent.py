@@ -33,7 +33,7 @@ from quorum.application.subagents.plan_task_runner import PlanTaskRunner
 from quorum.application.turn.attachments import Attachments
 from quorum.application.turn.dialogue import ContextKeeper, Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
-from quorum.application.turn.run_tally import AgentLimits, RunTally
+from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import FallbackModels, ReasoningEfforts, SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
@@ -82,6 +82,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.tools.json_schema import JsonSchema
@@ -128,7 +129,7 @@ class Bench:
         *script: LlmResponse | QuorumError | Step,
         person: FakePerson | None = None,
         tool: Tool | None = None,
-        limits: AgentLimits | None = None,
+        limits: AgentTable | None = None,
         prices: Mapping[str, Price] | None = None,
         planner: Planner = plan_serializable,
         hooks: Sequence[HookRegistration] = (),
@@ -206,7 +207,7 @@ class Bench:
                 ),
                 review=review,
                 events=events,
-                limits=limits or AgentLimits(),
+                limits=limits or AgentTable(),
                 attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
             ),
             begin_turn=self.limiter.begin_turn,
@@ -363,7 +364,7 @@ async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_o
         reads("b"),
         reads("c"),
         LlmResponse.from_text("half way"),
-        limits=AgentLimits(max_tool_turns=2),
+        limits=AgentTable(max_tool_turns=2),
     )
 
     report = await bench.agent.execute("go")
@@ -384,7 +385,7 @@ async def test_taken_up_again_after_the_limit_a_turn_has_as_many_tool_turns_agai
         LlmResponse.from_text("half way"),
         reads("c"),
         LlmResponse.from_text("all of it"),
-        limits=AgentLimits(max_tool_turns=1),
+        limits=AgentTable(max_tool_turns=1),
     )
     await bench.agent.execute("go")
 
@@ -396,7 +397,7 @@ async def test_taken_up_again_after_the_limit_a_turn_has_as_many_tool_turns_agai
 
 
 async def test_calls_made_at_the_limit_all_the_same_are_not_run_either() -> None:
-    bench = Bench(reads("a"), reads("b"), reads("c"), limits=AgentLimits(max_tool_turns=1))
+    bench = Bench(reads("a"), reads("b"), reads("c"), limits=AgentTable(max_tool_turns=1))
 
     report = await bench.agent.execute("go")
 
@@ -407,7 +408,7 @@ async def test_calls_made_at_the_limit_all_the_same_are_not_run_either() -> None
 
 @pytest.mark.requirement("E07")
 async def test_many_calls_in_one_response_count_as_one_turn() -> None:
-    bench = Bench(reads("a", "b", "c"), LlmResponse.from_text("done"), limits=AgentLimits(max_tool_turns=1))
+    bench = Bench(reads("a", "b", "c"), LlmResponse.from_text("done"), limits=AgentTable(max_tool_turns=1))
 
     report = await bench.agent.execute("go")
 

@@ -12,7 +12,6 @@ from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.view.session_view import SessionView
-from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
@@ -27,6 +26,7 @@ from quorum.domain.conversation.response import (
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PromptProgressed, RetryScheduled, TextDelta
 from quorum.domain.replacing import replace
+from quorum.domain.settings import ContextTable
 from tests.application.test_context_manager import MODEL, Rig, _result
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_providers import FakeProviders
@@ -195,7 +195,7 @@ async def test_an_answer_that_ends_near_the_window_ended_as_its_server_says(stop
 async def test_a_continuation_is_asked_for_only_where_it_fits_once_room_was_made(
     compact_at: float, used: int, has_room: bool
 ) -> None:
-    rig = Rig([LlmResponse.from_text("what was said")], budget=ContextBudget(compact_at=compact_at))
+    rig = Rig([LlmResponse.from_text("what was said")], budget=ContextTable(compact_at=compact_at))
     rig.talk(8)
     usage = Usage(input=used - 90, output=90)
     cut = LlmResponse(content=(TextBlock("and"),), stop_reason=MAX_TOKENS, usage=usage)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
@@ -19,6 +18,7 @@ from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import RejectAndInterrupt
 from quorum.domain.sessions.replay import replay_state
+from quorum.domain.settings import AgentTable
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
@@ -132,7 +132,7 @@ async def test_where_no_tool_may_be_called_any_more_it_waits_for_the_next_prompt
             reads("b"),
             LlmResponse.from_text("where things stand"),
             tool=steering_tool(box, "word"),
-            limits=AgentLimits(max_tool_turns=1),
+            limits=AgentTable(max_tool_turns=1),
         )
     )
     bench = box[0]

@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from quorum.application.turn.run_tally import AgentLimits
 from quorum.application.view.wording import describe_ending
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.settings import AgentTable
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_session import Step
 
-SOON = AgentLimits(max_secs=1)
+SOON = AgentTable(max_time_secs=1)
 DONE = LlmResponse.from_text("done")
 
 
@@ -29,7 +29,7 @@ async def test_an_answer_that_takes_too_long_ends_the_turn_and_what_arrived_is_k
     bench = Bench(Step(answer=DONE, first=("half an ",), gate=asyncio.Event()), DONE, limits=SOON)
 
     report = await bench.agent.execute("go")
-    bench.agent._limits = AgentLimits()  # a busy machine may take a second for the turn that is to complete
+    bench.agent._limits = AgentTable()  # a busy machine may take a second for the turn that is to complete
     following = await bench.agent.retry()
 
     assert_limit(report)
@@ -53,8 +53,8 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_has_its_result() -> N
     assert not bench.conversation.open_calls
 
 
-@pytest.mark.parametrize("limits", [None, AgentLimits(max_secs=600)])
-async def test_a_turn_within_its_time_completes(limits: AgentLimits | None) -> None:
+@pytest.mark.parametrize("limits", [None, AgentTable(max_time_secs=600)])
+async def test_a_turn_within_its_time_completes(limits: AgentTable | None) -> None:
     bench = Bench(reads("a"), DONE, limits=limits)
 
     assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED

@@ -10,11 +10,11 @@ from quorum.application.calls.outputs import Outputs
 from quorum.application.context_manager import ContextGauge, ContextManager, Summariser
 from quorum.application.event_bus import EventBus
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, NoticeGiven
+from quorum.domain.settings import ContextTable
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.models.registry import ProviderRegistry
@@ -85,7 +85,7 @@ class SmallModel:
 class Session:
     """A run without its tools: prompts, results, and the care for the context before each request."""
 
-    def __init__(self, server: SseServer, window: int | None, budget: ContextBudget) -> None:
+    def __init__(self, server: SseServer, window: int | None, budget: ContextTable) -> None:
         settings = ProviderSettings(
             type=server.dialect, base_url=server.base_url, api_key_env="SCRIPTED_KEY", max_retries=0
         )
@@ -143,7 +143,7 @@ async def test_three_hundred_turns_go_on_in_a_small_window(dialect: Dialect, tur
     async with SseServer(dialect) as server:
         model = SmallModel(server, window=20_000)
         server.script = model  # type: ignore[assignment]
-        session = Session(server, 4_000, ContextBudget())
+        session = Session(server, 4_000, ContextTable())
         for number in range(1, turns + 1):
             await session.turn(number)
             assert f"please do number {number}" in model.main[-1]
@@ -162,7 +162,7 @@ async def test_where_the_window_is_smaller_than_was_known_the_refusal_teaches_it
     async with SseServer("openai-chat") as server:
         model = SmallModel(server, window=20_000)
         server.script = model  # type: ignore[assignment]
-        session = Session(server, None, ContextBudget())
+        session = Session(server, None, ContextTable())
         for number in range(1, 61):
             await session.turn(number)
         await session.gateway.aclose()
@@ -177,7 +177,7 @@ async def test_a_provider_that_fails_at_summaries_leaves_the_session_usable() ->
     async with SseServer("anthropic") as server:
         model = SmallModel(server, window=20_000, broken=lambda n: n % 4 != 0)
         server.script = model  # type: ignore[assignment]
-        session = Session(server, 4_000, ContextBudget())
+        session = Session(server, 4_000, ContextTable())
         for number in range(1, 61):
             await session.turn(number)
         await session.gateway.aclose()

@@ -66,12 +66,14 @@ async def test_the_sdk_is_loaded_while_the_workspace_is_searched_for_secrets(
     assert not daemons[0], "a process that ends while native modules load crashes"
 
 
-def test_garbage_is_collected_again_after_a_warm_up_that_fails() -> None:
-    def fail(_model: str) -> None:
+def test_garbage_is_collected_again_after_a_warm_up_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_registry: ProviderRegistry, _model: str) -> None:
         raise OSError("the disk is gone")
 
+    monkeypatch.setattr(ProviderRegistry, "warm_up", fail)
+    registry = object.__new__(ProviderRegistry)
     models = SimpleNamespace(session=SimpleNamespace(model="m"))
-    parts = cast("SessionParts", SimpleNamespace(warm_up_models=fail, models=models))
+    parts = cast("SessionParts", SimpleNamespace(gateway=registry, models=models))
     gc.disable()
     try:
         with pytest.raises(OSError, match="gone"):

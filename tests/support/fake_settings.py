@@ -55,7 +55,9 @@ class FakeSettings:
             for each in self.held
         ]
         return Written(
-            message=f"{key} = {text} ({target.path}:2)", value=self.values.get(key, text), counts=True
+            message=f"{key} = {text} ({target.path}:2)",
+            value=self.values.get(key, {"true": True, "false": False}.get(text or "", text)),
+            counts=True,
         )
 
     async def read_keys(self) -> Mapping[str, str | Sequence[str]]:

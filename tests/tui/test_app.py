@@ -15,6 +15,7 @@ from quorum.domain.events.event import CallFinished, CallStarted, SandboxChecked
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import NewSession
+from quorum.domain.settings import TuiTable
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat.controllers.jobs import JobController
 from quorum.tui.chat.header import find_branch
@@ -475,11 +476,11 @@ async def test_a_screen_that_grows_while_something_arrives_stays_at_the_end(tmp_
 def test_settings_that_come_after_the_first_frame_are_taken_over(tmp_path):
     app = QuorumApp(composing([]), cwd=tmp_path)
 
-    app.adopt(theme="quorum-light", notifications=False)
+    app.adopt(TuiTable(theme="quorum-light", notifications=False))
 
     assert app.theme == "quorum-light"
     with pytest.raises(ConfigError, match="no theme 'pink'"):
-        app.adopt(theme="pink", notifications=True)
+        app.adopt(TuiTable(theme="pink"))
 
 
 class _Changed:

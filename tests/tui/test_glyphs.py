@@ -14,8 +14,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from quorum.tui.terminal import plain_glyphs
-from quorum.tui.terminal.plain_glyphs import PLAIN, PlainGlyphs, needs_plain_glyphs
+from quorum.tui.terminal import line_filters
+from quorum.tui.terminal.line_filters import PLAIN, PlainGlyphs, needs_plain_glyphs
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ _ENCODINGS = 1 << 5
 
 def drawn() -> Iterator[str]:
     """All characters beyond ASCII in the texts of the front end, docstrings left out."""
-    for file in {*(ROOT / "tui").rglob("*.py")} - {Path(plain_glyphs.__file__).resolve()}:
+    for file in {*(ROOT / "tui").rglob("*.py")} - {Path(line_filters.__file__).resolve()}:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

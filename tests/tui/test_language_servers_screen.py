@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.diagnostics import LanguageServerState, LanguageServerStatus
-from quorum.tui.screens.accounts.language_servers_screen import LanguageServersScreen
+from quorum.tui.screens.accounts.offers_screens import LanguageServersScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent
 

@@ -3,7 +3,7 @@ import pytest
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.permission_rules import Answer, HeldRule, Rule
 from quorum.domain.review.questions import RuleScope
-from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+from quorum.tui.screens.permissions_screen import PermissionsScreen
 from tests.support.app_stage import Stage, on_stage
 
 

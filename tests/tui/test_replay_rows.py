@@ -8,7 +8,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import ReviewRequest, RulePreview
 from quorum.domain.review.rule_replay import PastAnswer, ReplayGroup, RuleReplay
-from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+from quorum.tui.screens.permissions_screen import PermissionsScreen
 from quorum.tui.screens.review.forms import render_replay
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request

@@ -22,6 +22,7 @@ from quorum.domain.review.questions import (
     RejectAndInterrupt,
     RulePreview,
 )
+from quorum.domain.settings import TuiTable
 from quorum.tui.screens.review import card
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.widgets import ScrollableText
@@ -712,7 +713,7 @@ async def test_by_a_setting_enter_approves_an_edit_inside_the_workspace_and_noth
     tmp_path, request_, answer
 ):
     async with on_stage(tmp_path, review(request_)) as stage:
-        stage.app.mark_approve_for_edits = True
+        stage.app.settings = TuiTable(mark_approve_for_edits=True)
         await stage.send("go")
         await stage.asked()
         await stage.pilot.press("enter")

@@ -7,7 +7,7 @@ import pytest
 from quorum.cli.sessions.actions import render_table
 from quorum.domain.sessions.session_ids import compute_id_length
 from quorum.domain.text.amounts import format_age
-from quorum.text_table import fit_text, measure_text_cells
+from quorum.text_table import Column, fit_text, measure_text_cells, render_text_table
 from tests.support.past_sessions import START_MS, a_summary
 
 NOW_MS = START_MS + 3 * 86_400_000
@@ -42,6 +42,30 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
     assert max(map(measure_text_cells, lines)) in (width, width - 1)
     assert lines[1].endswith("…")
+
+
+def test_a_wide_column_is_cut_wherever_it_stands_and_ids_and_numbers_never() -> None:
+    columns: tuple[Column[str], ...] = (
+        Column("ID", lambda _: "0199a1b2-1111", whole=True),
+        Column("FOLDER", lambda _: "/home/ada/" + "projects/" * 9),
+        Column("TOKENS", lambda _: "1,234,567,890", is_number=True),
+        Column("TITLE", lambda title: title),
+    )
+
+    for width in (55, 70, 100):
+        head, line = render_text_table(columns, ["fix the typo " * 9], width=width)
+
+        assert measure_text_cells(line) in (width, width - 1)
+        assert line.count("…") == 2
+        assert "0199a1b2-1111" in line
+        assert "1,234,567,890" in line
+        assert head.split() == ["ID", "FOLDER", "TOKENS", "TITLE"]
+
+
+def test_a_terminal_that_is_too_narrow_for_a_table_still_gets_the_beginning_of_each_cell() -> None:
+    columns = (Column[str]("ID", str, whole=True), Column[str]("TITLE", lambda _: "fix the typo in it"))
+
+    assert render_text_table(columns, ["0199a1b2"], width=4)[1] == "0199a1b2  fix t…"
 
 
 def test_nothing_in_a_title_acts_on_the_terminal() -> None:

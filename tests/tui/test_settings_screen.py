@@ -193,7 +193,7 @@ async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
         await opened(stage, service, "notifications")
         await changed(stage, service, "enter", "down", "enter")
 
-        assert stage.app.notifier.wanted is True
+        assert stage.app.notifier.wanted is False
 
     assert service.changes == [("tui.notifications", "false", OWN)]
 

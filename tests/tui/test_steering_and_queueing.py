@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from quorum.domain.settings import TuiTable
 from quorum.tui.agent.turns import TypedCommand, parse_user_command
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import (
@@ -111,7 +112,7 @@ async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
 async def test_where_enter_steers_a_second_enter_lets_it_wait_and_a_third_says_it_again(tmp_path):
     gate = asyncio.Event()
     async with on_stage(tmp_path, gated(gate), say("of course")) as stage:
-        stage.app.enter_while_running = "steer"
+        stage.app.settings = TuiTable(enter_while_running="steer")
         await stage.send("go")
         await stage.until(lambda: stage.agent.reached.is_set())
         await stage.shows("enter steers")
@@ -135,7 +136,7 @@ async def test_where_enter_steers_a_second_enter_lets_it_wait_and_a_third_says_i
 @pytest.mark.long
 async def test_where_enter_steers_it_begins_a_turn_where_none_runs_and_stays_in_the_history(tmp_path):
     async with on_stage(tmp_path, say("first"), hold()) as stage:
-        stage.app.enter_while_running = "steer"
+        stage.app.settings = TuiTable(enter_while_running="steer")
         await stage.send("go")
         await stage.shows("first")
         await stage.send("and on")
@@ -154,7 +155,7 @@ async def test_where_enter_steers_it_begins_a_turn_where_none_runs_and_stays_in_
 @pytest.mark.parametrize("typed", [" /new", " !make", "/fix\nthe tests", " # a line"])
 async def test_where_enter_steers_what_is_no_plain_prompt_still_waits(tmp_path, typed):
     async with on_stage(tmp_path, hold()) as stage:
-        stage.app.enter_while_running = "steer"
+        stage.app.settings = TuiTable(enter_while_running="steer")
         await stage.send("go")
         await stage.until(lambda: stage.agent.reached.is_set())
         await stage.send(typed)

@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Rows, ScrollableText
 from quorum.tui.side_panel.side_panel import SidePanel
-from quorum.tui.terminal.indexed_colours import IndexedColours
+from quorum.tui.terminal.line_filters import IndexedColours
 from quorum.tui.themes import looks
 from quorum.tui.themes.looks import Looks, adjust_theme, build_terminal_theme
 from quorum.tui.themes.own import ANSI, ANSI_LIGHT, CONTRAST, DARK, LIGHT, THEMES, choose_theme

@@ -9,6 +9,7 @@ from textual import events
 
 from quorum.application.ports.people import SandboxQuestion
 from quorum.domain.review.questions import Approve, Reject
+from quorum.domain.settings import TuiTable
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Clock, Stage, on_stage
@@ -131,7 +132,7 @@ async def test_escape_ends_the_modes_of_vim_before_it_leaves_a_question(tmp_path
         await agent.ask(a_request(MAKE))
 
     async with on_stage(tmp_path, scene, clock=clock, pace=TYPING_PACE) as stage:
-        stage.app.editing = "vim"
+        stage.app.settings = TuiTable(editing="vim")
         await stage.send("go")
         await type_at(stage, "one tw", 101.0)
         ask.set()

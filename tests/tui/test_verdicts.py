@@ -5,8 +5,7 @@ import pytest
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.unasked_calls import CallKind, SampledCall
 from quorum.infrastructure.permissions.sample_file import SampleFile
-from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
-from quorum.tui.screens.permissions.verdicts import VerdictScreen
+from quorum.tui.screens.permissions_screen import PermissionsScreen, VerdictScreen
 from tests.support.app_stage import on_stage
 
 

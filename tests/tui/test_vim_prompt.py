@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual import events
 
+from quorum.domain.settings import TuiTable
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 
@@ -17,7 +18,7 @@ def _own_state(tmp_path, monkeypatch):
 @asynccontextmanager
 async def vim_stage(tmp_path, *scenes):
     async with on_stage(tmp_path, *scenes) as stage:
-        stage.app.editing = "vim"
+        stage.app.settings = TuiTable(editing="vim")
         yield stage
 
 
@@ -156,7 +157,7 @@ async def test_without_the_setting_letters_stay_letters_after_escape(tmp_path):
 async def test_the_modes_end_as_soon_as_the_setting_is_changed(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press("a", "escape")
-        stage.app.editing = "emacs"
+        stage.app.settings = TuiTable(editing="emacs")
 
         await stage.pilot.press("x")
 

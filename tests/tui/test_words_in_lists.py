@@ -11,7 +11,7 @@ from quorum.domain.events.event import TurnStarted
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.board_screen import BoardScreen
 from quorum.tui.screens.jobs_screen import JobsScreen
-from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+from quorum.tui.screens.permissions_screen import PermissionsScreen
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_archive import a_session
 from tests.support.past_sessions import records_of

@@ -48,6 +48,7 @@ from quorum.tui.widgets.dialog_parts import ClosesItself
 if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import Skill
     from quorum.domain.sessions.session_summary import SessionChoice
+    from quorum.domain.settings import TuiTable
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
     from quorum.tui.session.session import Session
     from quorum.tui.tabs.carrying import CarriedApp
@@ -210,7 +211,14 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._sorter = KeySorter(pace)
         self._taken_over: CarriedApp | None = None
         self._is_unseen = False
-        self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
+        self._use_theme(theme or self.theme)
+        self.screen_reader, self.notifier.wanted = screen_reader, notifications
+
+    def adopt(self, table: TuiTable) -> None:
+        """Go by these settings. Raises ConfigError for a theme that there is not."""
+        self.adopt_look(table)
+        self.settings = table
+        self.rebind(table.keys)
 
     def take_over(self, carried: CarriedApp) -> None:
         """Begin with the tabs of the app before this one. Call it before this one runs."""

@@ -300,7 +300,7 @@ class ChatScreen(DrawnOnce):
 
     def _get_editing(self) -> str:
         """How the person wants prompts edited."""
-        return self.app.editing if isinstance(self.app, KeyedApp) else KeyedApp.editing
+        return self.app.settings.editing if isinstance(self.app, KeyedApp) else "emacs"
 
     def compose(self) -> ComposeResult:
         self.arrangement.begin_fitting()

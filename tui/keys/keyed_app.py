@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
 
 if TYPE_CHECKING:
+    from quorum.domain.settings import TuiTable
     from quorum.tui.agent.services import OpenLocalServers, OpenSettings, OpenWorktrees
 
 
@@ -27,15 +29,6 @@ class KeyedApp(App[None]):
     """
 
     keymap: Mapping[str, str] = {}
-    editing: str = "emacs"
-    """How the prompt is edited: by the keys of Emacs, or with the modes of Vim (`vim`)."""
-
-    enter_while_running: str = "queue"
-    """What Enter does with a prompt while a turn runs: `queue` it, or `steer` the turn with it."""
-
-    mark_approve_for_edits = False
-    """Whether approve is the marked choice in the review of an edit that only the mode asks about."""
-
     open_settings: OpenSettings | None = None
 
     open_local_servers: OpenLocalServers | None = None
@@ -56,6 +49,13 @@ class KeyedApp(App[None]):
     carried: bytes = b""
     """What that app takes over from this one."""
 
+    @cached_property
+    def settings(self) -> TuiTable:
+        """The table `[tui]` as it was loaded, with what the person has changed since."""
+        from quorum.domain.settings import TuiTable  # after the first frame
+
+        return TuiTable()
+
     def explain_staying(self, mode: str) -> str:
         """Why no other app can take the place of this one as it is, in this mode; empty where one can."""
         return f"quorum cannot begin anew here; start it with --mode {mode}"
@@ -75,7 +75,7 @@ class KeyedApp(App[None]):
 
 def does_enter_steer(app: App[Any]) -> bool:
     """Whether Enter steers a running turn with a prompt, instead of queueing it."""
-    return isinstance(app, KeyedApp) and app.enter_while_running == "steer"
+    return isinstance(app, KeyedApp) and app.settings.enter_while_running == "steer"
 
 
 def offers_server_first(app: App[Any]) -> bool:

@@ -223,10 +223,10 @@ KEY_CONTEXTS = (
     KeyContext("In the background commands", ("quorum.tui.screens.jobs_screen:JobsScreen",), "jobs"),
     KeyContext(
         "In the permissions",
-        ("quorum.tui.screens.permissions.permissions_screen:PermissionsScreen",),
+        ("quorum.tui.screens.permissions_screen:PermissionsScreen",),
         "permissions",
     ),
-    KeyContext("While judging calls", ("quorum.tui.screens.permissions.verdicts:VerdictScreen",), "verdicts"),
+    KeyContext("While judging calls", ("quorum.tui.screens.permissions_screen:VerdictScreen",), "verdicts"),
     KeyContext("In costs and context", ("quorum.tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the MCP servers", ("quorum.tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
     KeyContext(

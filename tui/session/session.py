@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from quorum.tui.screens.inbox_screen import InboxScreen
     from quorum.tui.screens.model_picker import ModelPicker
     from quorum.tui.screens.pager_screen import PagerScreen
-    from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+    from quorum.tui.screens.permissions_screen import PermissionsScreen
     from quorum.tui.screens.rewind.changes_screen import ChangesScreen
     from quorum.tui.screens.rewind.file_plan_screen import TakeBack
     from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
@@ -460,7 +460,7 @@ class Session:
         return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
     def build_permissions_screen(self) -> PermissionsScreen:
-        from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+        from quorum.tui.screens.permissions_screen import PermissionsScreen
 
         return PermissionsScreen(self.agent.rules)
 

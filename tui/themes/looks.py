@@ -28,9 +28,8 @@ from textual.widgets import Input, TextArea
 from quorum.tui.keys.keyboard_guard import Guarded
 from quorum.tui.keys.keyed_app import READER
 from quorum.tui.terminal.background_colour import BackgroundReported
-from quorum.tui.terminal.indexed_colours import IndexedColours
-from quorum.tui.terminal.notifications import Notifier, NotifyBy, TerminalTitle
-from quorum.tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
+from quorum.tui.terminal.line_filters import IndexedColours, PlainGlyphs, needs_plain_glyphs
+from quorum.tui.terminal.notifications import Notifier, TerminalTitle
 from quorum.tui.themes.own import (
     ANSI,
     ANSI_LIGHT,
@@ -45,6 +44,7 @@ from quorum.tui.themes.own import (
 from quorum.tui.widgets.colours import MARKED, QUIET
 
 if TYPE_CHECKING:
+    from quorum.domain.settings import TuiTable
     from quorum.domain.text.json_value import JsonObject
     from quorum.tui.prompt_box.unsent import UnsentTexts
     from quorum.tui.terminal.early_prompt import EarlyPrompt
@@ -218,22 +218,14 @@ class Looks(App[None]):
         """Restore the look whenever the app is resumed after a suspension."""
         self.app_resume_signal.subscribe(self, self._come_back)
 
-    def adopt(
-        self,
-        *,
-        theme: str,
-        notifications: bool,
-        notify_by: NotifyBy = "auto",
-        layout: str = "auto",
-        screen_reader: bool = False,
-    ) -> None:
-        """Take over settings, which may become known only after the first frame.
+    def adopt_look(self, table: TuiTable) -> None:
+        """Look as these settings say, which become known only after the first frame.
 
         Raises ConfigError for a theme that there is not.
         """
-        self._use_theme(theme)
-        self.layout_wish, self.screen_reader = layout, screen_reader
-        self.notifier.wanted, self.notifier.by = notifications, notify_by
+        self._use_theme(table.theme)
+        self.layout_wish, self.screen_reader = table.layout, table.screen_reader
+        self.notifier.wanted, self.notifier.by = table.notifications, table.notify_by
 
     def _use_theme(self, name: str) -> str:
         """Use this theme; where it goes by the terminal's background, also ask for that. Returns its name.

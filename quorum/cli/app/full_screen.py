@@ -266,33 +266,23 @@ class _Sessions:
         It is for the first session: later on they are what the person has made of them.
         """
         from quorum.domain.errors import ConfigError
+        from quorum.domain.replacing import replace
 
         tui = loaded.settings.tui
         notices: tuple[str, ...] = ()
-        adopt = partial(
-            self.app.adopt,
-            notifications=tui.notifications,
-            notify_by=tui.notify_by,
-            layout=tui.layout,
-            screen_reader=tui.screen_reader,
-        )
         try:
-            adopt(theme=tui.theme)
+            self.app.adopt(tui)
         except ConfigError as error:
             if "tui.theme" not in loaded.covered:
                 raise
             notices = (
                 f"{loaded.locate(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
             )
-            adopt(theme=str(loaded.covered["tui.theme"]))
+            self.app.adopt(replace(tui, theme=str(loaded.covered["tui.theme"])))
         from quorum.version import __version__
 
         self.app.version = __version__
-        self.app.editing = tui.editing
-        self.app.enter_while_running = tui.enter_while_running
-        self.app.mark_approve_for_edits = tui.mark_approve_for_edits
         self.app.print_status_line = self._build_status_line(loaded)
-        self.app.rebind(tui.keys)
         return notices
 
     def _build_status_line(self, loaded: LoadedSettings) -> PrintStatusLine | None:

@@ -20,21 +20,19 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable, split_paragraphs
 from quorum.text_table import Column, render_text_table
 
-_NARROWEST_CALL = 20
-
 
 def render_inbox(
     waiting: Sequence[WaitingReview], mask: Callable[[str], str], *, now_ms: int, width: int | None
 ) -> list[str]:
     """One line for each decision under a line of headings. `width` in cells; None: nothing is cut."""
     columns: tuple[Column[WaitingReview], ...] = (
-        Column("DIGEST", lambda review: review.short_digest),
+        Column("DIGEST", lambda review: review.short_digest, whole=True),
         Column("WAITS", lambda review: format_wait(review.since_ms, now_ms)),
         Column("WHERE", lambda review: _make_line(review.session.holder or "not running", mask)),
         Column("WHO ASKS", lambda review: _make_line(describe_asker(review), mask)),
-        Column("CALL", lambda review: _describe_state(review, mask)),
+        Column("CALL", lambda review: _describe_state(review, mask), narrowest=20),
     )
-    return render_text_table(columns, waiting, width=width, narrowest=_NARROWEST_CALL)
+    return render_text_table(columns, waiting, width=width)
 
 
 def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: int) -> str:

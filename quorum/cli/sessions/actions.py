@@ -415,9 +415,6 @@ def _hold_at(people: PeoplePolicy, at_ms: int) -> Verify:
     return SshSignatures(policy=people, environ=os.environ, clock=lambda: at_ms).verify
 
 
-_NARROWEST_TITLE = 10
-
-
 def render_table(
     sessions: Sequence[SessionSummary],
     *,
@@ -432,13 +429,13 @@ def render_table(
     """
     length = compute_id_length([each.id for each in among])
     columns: tuple[Column[SessionSummary], ...] = (
-        Column("ID", lambda each: make_printable(each.id[:length], newlines=False)),
+        Column("ID", lambda each: make_printable(each.id[:length], newlines=False), whole=True),
         Column("LAST USED", lambda each: format_age(each.updated_ms, now_ms), is_number=True),
         Column("TURNS", lambda each: f"{each.turns:,}", is_number=True),
         Column("COST", _render_cost, is_number=True),
         Column("TITLE", lambda each: _render_title(each, folders=folders)),
     )
-    return render_text_table(columns, sessions, width=width, narrowest=_NARROWEST_TITLE)
+    return render_text_table(columns, sessions, width=width)
 
 
 def print_table(

@@ -47,7 +47,6 @@ REFUSED = 1
 """The exit code where nothing was applied or taken back."""
 _FEWEST_DIGITS = 16
 _MOST_NAMED = 20
-_NARROWEST_FOLDER = 20
 
 Wish = TypeVar("Wish", bound=StartOptions)
 
@@ -192,14 +191,18 @@ async def list_waiting(wish: ListLayersOptions, store: LayerStore) -> int:
     else:
         now = read_wall_clock_ms()
         columns: tuple[Column[StoredLayer], ...] = (
-            Column("LAYER", lambda layer: layer.id),
+            Column("LAYER", lambda layer: layer.id, whole=True),
             Column("BEGUN", lambda layer: format_age(layer.made_ms, now)),
-            Column("SESSION", lambda layer: layer.session or "-"),
+            Column("SESSION", lambda layer: layer.session or "-", whole=True),
             Column("IN USE", lambda layer: "yes" if layer.is_held else "no"),
-            Column("FOLDER", lambda layer: make_printable(store.mask(layer.workspace), newlines=False)),
+            Column(
+                "FOLDER",
+                lambda layer: make_printable(store.mask(layer.workspace), newlines=False),
+                narrowest=20,
+            ),
         )
         width = get_terminal_size().columns if sys.stdout.isatty() else None
-        print("\n".join(render_text_table(columns, shown, width=width, narrowest=_NARROWEST_FOLDER)))
+        print("\n".join(render_text_table(columns, shown, width=width)))
     return 0
 
 

@@ -9,7 +9,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.about import ProjectRule
+from quorum.domain.settings import ProjectRule
 from quorum.infrastructure.config.keys import find_key, list_keys
 from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
 from quorum.infrastructure.config.model_choice import choose_model

@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.about import ProjectRule
+from quorum.domain.settings import ProjectRule
 from quorum.infrastructure.config.keys import list_keys
 from tests.support.settings_machine import Machine
 

@@ -131,7 +131,7 @@ class ViewController:
             return
         verb, _, name = order.strip().partition(" ")
         if not verb:
-            from quorum.tui.screens.accounts.language_servers_screen import LanguageServersScreen
+            from quorum.tui.screens.accounts.offers_screens import LanguageServersScreen
 
             self._host.app.push_screen(LanguageServersScreen(session.agent.language_servers.list_statuses()))
         elif verb == "restart":

@@ -214,7 +214,7 @@ class ReviewCard(VerticalGroup):
         )
         marked = "reject" if self.stage == "choosing" else offered[0].action
         if self.stage == "choosing" and self._request.can_accept_edits and isinstance(self.app, KeyedApp):
-            marked = "approve" if self.app.mark_approve_for_edits else marked
+            marked = "approve" if self.app.settings.mark_approve_for_edits else marked
         place = next(n for n, offer in enumerate(offered) if offer.action == marked)
         self.query_one(ChoiceBar).show(offered, marked=place, is_numbered=self.stage == "choosing")
 

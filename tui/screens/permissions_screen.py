@@ -1,15 +1,19 @@
-"""The screen of `/permissions`: the rules in force, one more or less, and a call to try them on."""
+"""The screen of `/permissions`: the rules in force, one more or less, and a call to try them on.
+
+From it the person also judges calls that a mode let run unasked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalGroup
+from textual.containers import VerticalGroup, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
@@ -18,20 +22,24 @@ from textual.worker import Worker
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.permission_rules import Answer, HeldRule
-from quorum.domain.review.questions import RuleScope
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
+from quorum.domain.review.unasked_calls import CallKind, SampledCall
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import HoldsLetters
-from quorum.tui.screens.permissions.rule_entry import RuleEntry
-from quorum.tui.screens.permissions.verdicts import VerdictScreen
-from quorum.tui.screens.review.widgets import TypedLine
+from quorum.tui.keys.keyed_app import choose_sign
+from quorum.tui.screens.review.forms import SCOPES, ReplayRows, list_covered
+from quorum.tui.screens.review.widgets import Rows, TypedLine
+from quorum.tui.transcript.kinds.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.widgets.colours import QUIET
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
-    from quorum.application.ports.rules import RuleService
+    from quorum.application.ports.rules import RuleService, SampleStore
 
-Row: TypeAlias = "HeldRule | Answer | str"
+
+RuleRow: TypeAlias = "HeldRule | Answer | str"
 """A rule, the heading of those that give an answer, or a sentence."""
 
 _HEADINGS = {
@@ -97,7 +105,7 @@ class PermissionsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     def __init__(self, service: RuleService) -> None:
         super().__init__()
         self._service = service
-        self._rows: list[Row] = []
+        self._rows: list[RuleRow] = []
         self._stage: Literal["listing", "adding", "trying"] = "listing"
         self._doomed: HeldRule | None = None
 
@@ -282,20 +290,20 @@ class PermissionsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         self.query_one("#notice", Static).update(Content(make_printable(text)))
 
 
-def build_rows(held: Sequence[HeldRule], last_word: str) -> list[Row]:
+def build_rows(held: Sequence[HeldRule], last_word: str) -> list[RuleRow]:
     """The rules below their headings, and at the end what decides where none of them speaks."""
-    rows: list[Row] = []
+    rows: list[RuleRow] = []
     for answer in _HEADINGS:
         rows.append(answer)
         rows += _render_none([one for one in held if one.rule.answer is answer])
     return [*rows, f"else  {last_word}"]
 
 
-def _render_none(held: list[HeldRule]) -> Sequence[Row]:
+def _render_none(held: list[HeldRule]) -> Sequence[RuleRow]:
     return held or ["none"]
 
 
-def render_row(row: Row, width: int) -> Content:
+def render_row(row: RuleRow, width: int) -> Content:
     """One line: what the rule says, how far it holds, and where it stands."""
     if isinstance(row, Answer):
         name, meaning, style = _HEADINGS[row]
@@ -309,3 +317,203 @@ def render_row(row: Row, width: int) -> Content:
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
     line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
     return line + Content(make_printable(place, newlines=False)).stylize(QUIET)
+
+
+_VERDICT_KEYS = "{verdicts_right=r} right · {verdicts_wrong=w} wrong · {verdicts_skip=s} skip · esc closes"
+
+
+class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
+    """Asks about each call without a verdict, and then tells how often such calls were wrong."""
+
+    AUTO_FOCUS = ""
+    ALONE = frozenset({"judge"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "judge(True)", "It was right to run it unasked", id="verdicts_right"),
+        Binding("w", "judge(False)", "It was wrong to run it unasked", id="verdicts_wrong"),
+        Binding("s", "skip", "Leave it for another time", id="verdicts_skip"),
+        Binding("q,escape", "close", "Close", id="verdicts_close"),
+    ]
+    DEFAULT_CSS = """
+    VerdictScreen {
+        align: center middle;
+        #shown { height: auto; max-height: 60vh; }
+        #asked { height: auto; }
+    }
+    """
+
+    def __init__(self, samples: SampleStore) -> None:
+        super().__init__()
+        self._samples = samples
+        self._waiting: list[SampledCall] = []
+
+    def compose(self) -> ComposeResult:
+        """The call, and what is asked about it."""
+        with DialogFrame(id="verdicts") as box:
+            box.border_title = Content("Calls that ran unasked")
+            with VerticalScroll(id="shown"):
+                yield Static(id="asked", markup=False)
+
+    def on_mount(self) -> None:
+        """Read them."""
+        self.query_one(DialogFrame).name_keys(_VERDICT_KEYS)
+        self.run_worker(self._read(), group="judging")
+
+    async def _read(self) -> None:
+        try:
+            self._waiting = list(await self._samples.list_waiting())
+        except QuorumError as error:
+            self._tell(Content(make_printable(str(error))).stylize("$text-error"))
+            return
+        self._show()
+
+    def _show(self) -> None:
+        """Show the next call; after the last one what the verdicts come to."""
+        if not self._waiting:
+            self._tell(Content("\n").join(self._list_figures()))
+            return
+        call = self._waiting[0]
+        when = datetime.fromtimestamp(call.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        lines = (
+            Content("Should it have run without asking you?").stylize("bold"),
+            Content(make_printable(call.text)),
+            *((Content(make_printable(call.change)),) if call.change else ()),
+            Content(f"mode {call.mode} · {when} · {len(self._waiting)} left").stylize("$text-muted"),
+        )
+        self._tell(Content("\n").join(lines))
+
+    def _list_figures(self) -> list[Content]:
+        try:
+            return [Content("No further call to judge."), *map(self._describe, CallKind)]
+        except QuorumError as error:
+            return [Content(make_printable(str(error))).stylize("$text-error")]
+
+    def _describe(self, kind: CallKind) -> Content:
+        return Content(self._samples.count(kind).sentence)
+
+    def _tell(self, content: Content) -> None:
+        self.query_one("#asked", Static).update(content)
+
+    def action_judge(self, is_right: bool) -> None:
+        """Keep the verdict on the call that is shown."""
+        if self._waiting:
+            self.run_worker(self._judge(self._waiting.pop(0), is_right=is_right), group="judging")
+
+    async def _judge(self, call: SampledCall, *, is_right: bool) -> None:
+        try:
+            await self._samples.judge(call.id, is_right=is_right)
+        except QuorumError as error:
+            self._waiting.insert(0, call)
+            self._tell(Content(make_printable(str(error))).stylize("$text-error"))
+            return
+        self._show()
+
+    def action_skip(self) -> None:
+        """Leave the call that is shown for another time."""
+        if self._waiting:
+            self._waiting.pop(0)
+            self._show()
+
+    def action_close(self) -> None:
+        """Close."""
+        self.dismiss()
+
+
+_ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
+_PREVIEW_LINES = 6
+_HEADS = {
+    Answer.ALLOW: ("  would let run  ", "  no call of this session would run by it"),
+    Answer.ASK: ("  would ask about  ", "  it would hold up no call of this session"),
+    Answer.DENY: ("  would deny  ", "  it would deny no call of this session"),
+}
+
+
+class RuleEntry(VerticalGroup):
+    """Takes a rule; `outlook` says what it would change, `replay` what it would have decided in the past."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    RuleEntry {
+        margin-top: 1;
+        & > #rule { background: $panel; padding: 0 1; border: none; height: 1; }
+    }
+    """
+
+    def __init__(
+        self,
+        outlook: Callable[[str, Answer], RulePreview],
+        replay: Callable[[str, Answer], Awaitable[RuleReplay | None]],
+    ) -> None:
+        super().__init__()
+        self._replay = ReplayRows()
+        self._replay.hold(lambda rules: replay(rules[0], self.answer))
+        self._outlook = outlook
+        self.answer, self.scope = _ANSWERS[0], RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """Answer, rule, scope, preview and replay."""
+        yield Rows(id="answers")
+        yield TypedLine(id="rule", select_on_focus=False, placeholder="TOOL or TOOL(PATTERN)")
+        yield Rows(id="scopes")
+        yield Rows(id="preview")
+        yield self._replay
+
+    def open(self) -> None:
+        """Begin with an empty rule, and take the focus."""
+        typed = self.query_one("#rule", Input)
+        typed.value = ""
+        self._tell()
+        typed.focus()
+
+    @property
+    def text(self) -> str:
+        return self.query_one("#rule", Input).value.strip()
+
+    def turn_answer(self, step: int) -> None:
+        self.answer = _ANSWERS[(_ANSWERS.index(self.answer) + step) % len(_ANSWERS)]
+        self._tell()
+
+    def turn_scope(self, step: int) -> None:
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._tell()
+
+    @on(Input.Changed)
+    def _on_typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        answers = "  ".join(f"({'•' if each is self.answer else ' '}) {each}" for each in _ANSWERS)
+        scopes = "  ".join(f"({'•' if each is self.scope else ' '}) {word}" for each, word in SCOPES.items())
+        for name, text, keys in (("#answers", answers, "↑ ↓"), ("#scopes", scopes, "tab")):
+            row = (StyledPart(text, LineKind.PLAIN), StyledPart(f"  {keys}", LineKind.QUIET))
+            self.query_one(name, Rows).show([row], height=1)
+        self.query_one("#preview", Rows).show(self._preview(), height=_PREVIEW_LINES)
+        if self.text:
+            self._replay.ask([self.text], self._width)
+        else:
+            self._replay.show([], height=0)
+
+    @property
+    def _width(self) -> int:
+        return max(20, self.size.width or self.app.size.width - 4)
+
+    def _preview(self) -> list[Row]:
+        width = self._width
+        if not self.text:
+            examples = "such as write_file(src/**), run_command(npm test *) or web_fetch"
+            return fold([Line("  ", examples, LineKind.QUIET)], width)
+        preview = self._outlook(self.text, self.answer)
+        if preview.problem:
+            return fold(
+                [
+                    Line(
+                        choose_sign(self.app, "✗ ", "problem: "),
+                        clean_line(preview.problem),
+                        LineKind.BAD,
+                        LineKind.BAD,
+                    )
+                ],
+                width,
+            )[:_PREVIEW_LINES]
+        head, nothing = _HEADS[self.answer]
+        return list_covered(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)

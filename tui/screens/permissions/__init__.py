@@ -1,1 +1,0 @@
-"""The screen on which the rules about calls are looked at, changed and tried out."""
