@@ -72,6 +72,7 @@ class EffectsReview:
         render_diff: RenderDiff,
         read_script: ReadScript = split_coarsely,
         is_guard_on: Callable[[str], bool] = lambda _guard: True,
+        is_sensitive: Callable[[str], bool] = lambda _path: False,
         voting: EffectsVoting | None = None,
         suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         shared_files: SharedFiles | None = None,
@@ -80,6 +81,7 @@ class EffectsReview:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
         self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
+        self._is_sensitive = is_sensitive
         self._shared_files, self._merge_left = shared_files, merge_left
         self._noted: EffectsPacket | None = None
         self._told: set[Overlap] = set()
@@ -200,6 +202,18 @@ class EffectsReview:
         found = list_objections(reduce_tool_call("write_file", edit, self._read_script))
         return tuple(each for each in found if self._is_guard_on(each.guard))
 
+    async def render_diffs(self, packet: EffectsPacket, longest: int) -> Mapping[str, str]:
+        """The diff of each file of the effects, by path, until there are so many characters; without those of
+        sensitive files."""
+        diffs, room = dict[str, str](), longest
+        for effect in EffectsOverview.of(packet.effects).files:
+            if room <= 0:
+                break
+            if not self._is_sensitive(packet.locate(effect.path)):
+                diffs[effect.path] = await self.diff(effect)
+                room -= len(diffs[effect.path])
+        return diffs
+
     @property
     def has_reviewers(self) -> bool:
         """Whether models vote on effects here."""
@@ -215,15 +229,8 @@ class EffectsReview:
         if packet.votes is not None and any(vote.verdict != Vote.ERROR for vote in packet.votes.votes):
             return packet
         files = EffectsOverview.of(packet.effects).files
-        root = packet.effects.workspace
-        open_files = [each for each in files if not self._voting.is_sensitive(f"{root}/{each.path}")]
         objections = await self.judge(files)
-        diffs, room = dict[str, str](), _LONGEST_READ
-        for effect in open_files:
-            if room <= 0:
-                break
-            diffs[effect.path] = await self.diff(effect)
-            room -= len(diffs[effect.path])
+        diffs = await self.render_diffs(packet, _LONGEST_READ)
         unshown = len(files) - len(diffs)
         votes = await self._voting.vote(self.layer_id, packet, objections, diffs, unshown=unshown)
         return replace(packet, work=replace(packet.work, votes=votes))

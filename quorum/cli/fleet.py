@@ -74,20 +74,22 @@ class ChosenSessions(StartOptions):
 
 @contextmanager
 def _open_fleet(
-    options: StartOptions, root: Path, *, runs_sessions: bool = False
+    options: StartOptions, root: Path, *, starts_worker: bool = False
 ) -> Iterator[tuple[Fleet, LoadedSettings]]:
     """The fleet of the database that `[storage] url` names. Raises ConfigError, LedgerError and UsageError."""
     from quorum.domain.review.mode import Mode
+    from quorum.infrastructure.staging.probing import find_mount_obstacle
     from quorum.infrastructure.storage import open_fleet
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
-    if runs_sessions and loaded.settings.review.mode is Mode.STAGED:
-        raise UsageError(
-            f"the mode {Mode.STAGED} is none for a fleet: a session may go on on another machine, where what "
-            f"waits in its layer is not; name another --mode, or use quorum run --mode {Mode.STAGED}"
-        )
+    if (
+        starts_worker
+        and loaded.settings.review.mode is Mode.STAGED
+        and (why := find_mount_obstacle(os.environ))
+    ):
+        raise UsageError(f"the mode {Mode.STAGED} cannot be chosen on this machine: {why}; name another --mode")
     fleet = open_fleet(loaded.settings.storage, os.environ)
     try:
         yield fleet, loaded
@@ -108,7 +110,7 @@ def _work(options: WorkOptions, root: Path) -> int:
 
     from quorum.fleet.work import advance_sessions
 
-    with _open_fleet(options, root, runs_sessions=True) as (fleet, loaded):
+    with _open_fleet(options, root, starts_worker=True) as (fleet, loaded):
         return asyncio.run(
             advance_sessions(
                 fleet,
@@ -129,7 +131,7 @@ def _advance(options: AdvanceOptions, root: Path) -> int:
     session_id = options.session_id
     with ExitStack() as stack:
         try:
-            fleet, _ = stack.enter_context(_open_fleet(options, root, runs_sessions=True))
+            fleet, _ = stack.enter_context(_open_fleet(options, root))
         except LedgerError as error:
             complain([str(error)])
             return BUSY

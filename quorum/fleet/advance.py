@@ -13,21 +13,25 @@ from quorum.application.session.advance import Ended, LeftOpen, SessionAdvance
 from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import SessionOptions
 from quorum.domain.errors import GoalRefused, HostFailed, LedgerError
-from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.fleet_session import FleetSession
 from quorum.domain.goal import TypedGoal
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.asked_effects import explain_layer_elsewhere, find_last_report
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain
 from quorum.event_loop import run_event_loop
 from quorum.headless.leave_open import advance_opened, end_process
 from quorum.headless.printer import HeadlessPrinter
 from quorum.headless.session import SessionInUseElsewhere, close_session, compose_session
+from quorum.infrastructure.answerer import name_machine
 from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.execution.program import open_process_to_inspection
+from quorum.infrastructure.staging.entered import find_entered
 from quorum.run_signals import RunSignals
 from quorum.settings import load
-from quorum.starting import explain_start_failures
+from quorum.starting import enter_layer, explain_start_failures
 
 BUSY = 75
 """The exit code where the session cannot be advanced now, as sysexits.h has it for what may work later."""
@@ -43,8 +47,6 @@ def advance_fleet_session(
     or elsewhere, can advance it. Raises as `quorum run` does.
     """
     gc.disable()  # what a session is made of lives on; composed, it turns it on again
-    if owner is not None:
-        _watch_owner(owner)
     folder = Path(session.cwd)
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         complain([f"{session.cwd!a} is no folder in {str(root)!a}, where this worker runs sessions"])
@@ -53,6 +55,11 @@ def advance_fleet_session(
     with explain_start_failures():
         loaded = load_for_fleet(options, folder)
     complain(loaded.warnings)
+    if loaded.settings.review.mode is Mode.STAGED:
+        open_process_to_inspection()
+        enter_layer(folder.resolve(), session.session_id, is_shared=False)
+    if owner is not None:
+        _watch_owner(owner)
     try:
         return run_event_loop(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
     except (SessionInUseElsewhere, LedgerError) as busy:
@@ -92,7 +99,13 @@ async def _advance(
             # Run unrecorded, it would be run again by whoever finds no record of it.
             complain(agent.record.notices)
             return BUSY
-        if (code := _report_past_end(agent, printer)) is not None:
+        entered = find_entered()
+        # Without what it did elsewhere, it would go on as if that were there.
+        is_apart = entered is not None and not entered.waiting
+        if is_apart and (elsewhere := explain_layer_elsewhere(agent.record.records, name_machine())):
+            complain([elsewhere])
+            return BUSY
+        if (code := await _report_past_end(agent, printer)) is not None:
             return code
         prompt = "" if agent.state.turns else session.prompt
         if prompt is None:
@@ -143,15 +156,15 @@ def _end_unrecorded() -> NoReturn:
     os._exit(BUSY)
 
 
-def _report_past_end(agent: AgentSession, printer: HeadlessPrinter) -> int | None:
+async def _report_past_end(agent: AgentSession, printer: HeadlessPrinter) -> int | None:
     """Print how the session ended in an earlier process; None where it has not."""
     state = agent.state
     if not state.turns or not state.finished or agent.run.has_pending:
         return None
-    ends = [event for event in agent.record.past if isinstance(event, TurnFinished)]
-    if not ends:
+    if agent.staged is not None and await agent.staged.inquiry.has_effects():
         return None
-    report = ends[-1].report
+    if (report := find_last_report(agent.record.records)) is None:
+        return None
     printer.leave(report, ())
     # An earlier process was interrupted, and with that the turn has ended. This one is not to be tried again.
     return 0 if report.status is RunStatus.INTERRUPTED else report.exit_code
