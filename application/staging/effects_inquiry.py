@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from quorum.application.event_bus import EventBus
-from quorum.application.export.effects_report import render_effects
 from quorum.application.inbox import build_review_context
 from quorum.application.review.review import Review
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.effects_voting import RenderPacket
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import ReviewDecided
@@ -34,7 +34,8 @@ _LONGEST_DIFF = 200_000
 
 class EffectsInquiry:
     """Asks about the effects of a session as about its calls: whoever answers those answers this, by the digest
-    of a packet. `machine` is where the layer lies, `records` are those of earlier processes."""
+    of a packet. `render` writes what waits as lines, masked; `machine` is where the layer lies, `records` are
+    those of earlier processes."""
 
     def __init__(
         self,
@@ -42,10 +43,12 @@ class EffectsInquiry:
         review: Review,
         events: EventBus,
         *,
+        render: RenderPacket,
         machine: str,
         records: Sequence[LedgerRecord],
     ) -> None:
-        self._effects, self._review, self._events, self._machine = effects, review, events, machine
+        self._effects, self._review, self._events = effects, review, events
+        self._render, self._machine = render, machine
         asked = find_asked_effects(records)
         self._asked = asked[1] if asked is not None else None
         self._attempt = count_answered_effects(records)
@@ -126,7 +129,7 @@ class EffectsInquiry:
             machine=self._machine,
             digest=packet.digest,
             summary=overview.summary,
-            text=render_effects(self._effects.layer_id, packet, hide, objections),
+            text=self._render(self._effects.layer_id, packet, hide, objections),
             names=EffectNames.of(packet.effects),
         )
         diff = hide("".join((*diffs.values(), *unshown)))

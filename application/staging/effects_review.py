@@ -56,6 +56,7 @@ class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
+    What files hold for which `is_sensitive` holds is neither put to models nor recorded.
     `suspend` ends what else works in the layer while it is taken away, or holds on to what it was. Without
     `shared_files` it is not known which subagent changed which lines. `merge_left` has the layer hold what
     subagents did whose work could not be merged at its end.
@@ -63,7 +64,7 @@ class EffectsReview:
     cannot be recorded: then it is not carried out.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a review of effects needs meets here
         self,
         layer: Layer,
         events: EventBus,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from quorum.domain.events.event import ReviewDecided, ReviewRequested, TurnFinished, TurnStarted
 from quorum.domain.events.report import EFFECTS_REVIEWED, EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.events.staging import EffectsDecision, EffectsReviewed, LayerEntered, LayerWaits
@@ -64,15 +66,41 @@ def end_review(report: RunReport) -> RunReport:
     return replace(report, status=RunStatus.COMPLETED, stop_reason=EFFECTS_REVIEWED)
 
 
-def explain_layer_elsewhere(records: Sequence[LedgerRecord], machine: str) -> str:
-    """Why a session cannot go on here, on a machine that has no layer with its changes: these lie on another
-    one. Empty where they do not."""
-    layer = where = ""
+class UsedLayer(Struct, frozen=True, kw_only=True):
+    """The layer in which the last turn of a session worked; on earlier records no machine is named.
+
+    `waits`: the turn ended, and what it changed waits there. Else it did not end.
+    """
+
+    layer: str
+    machine: str
+    waits: bool
+
+    def explain_absence(self, machine: str) -> str:
+        """Why the session cannot go on here, where its layer is not; empty where it can, without what the layer
+        held."""
+        where = self.machine or machine
+        if where != machine:
+            return (
+                f"what it changed is in the layer {self.layer} on {where}, where a worker goes on with it; if "
+                "that machine is gone, quorum fleet cancel gives the session up"
+            )
+        if self.waits:
+            return (
+                f"what it changed waits in the layer {self.layer}, which is not in the state folder any more: "
+                "put it back there, or give the session up with quorum fleet cancel"
+            )
+        return ""
+
+
+def find_used_layer(records: Sequence[LedgerRecord]) -> UsedLayer | None:
+    """The layer without which a session cannot go on as it stands; None where it needs none."""
+    layer = machine = ""
     is_open = waits = False
     for record in records:
         match record.event:
-            case LayerEntered(layer=entered, machine=str(named)):
-                layer, where = entered, named
+            case LayerEntered():
+                layer, machine = record.event.layer, record.event.machine or ""
             case TurnStarted():
                 is_open = True
             case LayerWaits():
@@ -83,9 +111,4 @@ def explain_layer_elsewhere(records: Sequence[LedgerRecord], machine: str) -> st
                 waits = False
             case _:
                 continue
-    if not (is_open or waits) or where in ("", machine):
-        return ""
-    return (
-        f"what it changed waits in the layer {layer} on {where}: a worker there goes on; if that machine is "
-        "gone, quorum fleet cancel gives it up"
-    )
+    return UsedLayer(layer=layer, machine=machine, waits=waits) if layer and (is_open or waits) else None

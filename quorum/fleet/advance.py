@@ -18,7 +18,7 @@ from quorum.domain.fleet_session import FleetSession
 from quorum.domain.goal import TypedGoal
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.asked_effects import explain_layer_elsewhere, find_last_report
+from quorum.domain.sessions.asked_effects import find_last_report, find_used_layer
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.errors import complain
 from quorum.event_loop import run_event_loop
@@ -36,6 +36,10 @@ from quorum.starting import enter_layer, explain_start_failures
 BUSY = 75
 """The exit code where the session cannot be advanced now, as sysexits.h has it for what may work later."""
 _ORPHANED = 137
+_LOST = (
+    "The layer in which you worked is gone, and with it all that you changed in this turn: every file is as it "
+    "is in the folder. Read files again before you edit them."
+)
 
 
 def advance_fleet_session(
@@ -85,6 +89,8 @@ async def _advance(
 ) -> int:
     printer = HeadlessPrinter("json", quiet=True, verbose=False)
     advance = SessionAdvance(printer)
+    entered = find_entered()
+    lacks_layer = entered is not None and entered.folder.session != session.session_id
     with explain_start_failures():
         agent, _ = await compose_session(
             options,
@@ -99,27 +105,25 @@ async def _advance(
             # Run unrecorded, it would be run again by whoever finds no record of it.
             complain(agent.record.notices)
             return BUSY
-        entered = find_entered()
-        # Without what it did elsewhere, it would go on as if that were there.
-        is_apart = entered is not None and not entered.waiting
-        if is_apart and (elsewhere := explain_layer_elsewhere(agent.record.records, name_machine())):
-            complain([elsewhere])
+        lost = find_used_layer(agent.record.records) if lacks_layer else None
+        if lost is not None and (why := lost.explain_absence(name_machine())):
+            complain([why])
             return BUSY
         if (code := await _report_past_end(agent, printer)) is not None:
             return code
         prompt = "" if agent.state.turns else session.prompt
-        if prompt is None:
-            gone = "the record of the session is gone, and its prompt with it; submit it again"
-            return _fail(session, printer, gone)
-        if prompt and session.checks is not None:
-            try:
-                # again where an earlier process did not get to its first turn
-                await agent.require_goals().set_goal(TypedGoal(prompt, session.checks))
-            except GoalRefused as refusal:
-                return _fail(session, printer, str(refusal))
+        if why := await _explain_unfit_prompt(agent, session, prompt):
+            return _fail(session, printer, why)
         agent.run.leaves_host_failures = True
+
+        async def tell_of_lost_layer() -> None:
+            if lost is not None:
+                await agent.run.queue_note(_LOST)
+
         try:
-            advanced = await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner)
+            advanced = await advance_opened(
+                agent, advance, prompt or "", printer, signals, has_owner=has_owner, prepare=tell_of_lost_layer
+            )
         except HostFailed as failed:
             complain([str(failed)])
             _end_unrecorded()
@@ -132,6 +136,19 @@ async def _advance(
                 return report.exit_code
             case LeftOpen() as left:
                 end_process(left, agent, printer)
+
+
+async def _explain_unfit_prompt(agent: AgentSession, session: FleetSession, prompt: str | None) -> str:
+    """Why it cannot begin with this; empty where it can, and then the goal is set, if it is one."""
+    if prompt is None:
+        return "the record of the session is gone, and its prompt with it; submit it again"
+    if prompt and session.checks is not None:
+        try:
+            # again where an earlier process did not get to its first turn
+            await agent.require_goals().set_goal(TypedGoal(prompt, session.checks))
+        except GoalRefused as refusal:
+            return str(refusal)
+    return ""
 
 
 def _fail(session: FleetSession, printer: HeadlessPrinter, error: str) -> int:

@@ -31,6 +31,8 @@ class StagedRig:
         (self.folder / "app.py").write_text("value = 1\n")
         self.env = environment(tmp)
         self.server = server
+        self.session = "latest"
+        self.listed: list[dict[str, Any]] = []
         configure_for(tmp, server)
 
     async def quorum(self, *words: str, code: int = 0) -> Ended:
@@ -56,9 +58,6 @@ class StagedRig:
         self.session = session
         words = ("--mode", "staged", "--leave-open", "--output", "json", "--resume", session)
         return await self.quorum("run", *words, code=code)
-
-    session = "latest"
-    listed: list[dict[str, Any]] = []
 
     async def list_waiting(self) -> list[dict[str, Any]]:
         self.listed = json.loads((await self.quorum("inbox", "list", "--json")).out)
