@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from quorum.application.ports.fleet import Fleet
     from quorum.domain.fleet_session import FleetRequest, FleetSession
+    from quorum.domain.review.mode import Mode
     from quorum.infrastructure.config.loading import LoadedSettings
 
 _WATCH_SECS = 2.0
@@ -77,24 +78,27 @@ def _open_fleet(
     options: StartOptions, root: Path, *, starts_worker: bool = False
 ) -> Iterator[tuple[Fleet, LoadedSettings]]:
     """The fleet of the database that `[storage] url` names. Raises ConfigError, LedgerError and UsageError."""
-    from quorum.domain.review.mode import Mode
-    from quorum.infrastructure.staging.probing import find_mount_obstacle
     from quorum.infrastructure.storage import open_fleet
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
-    if (
-        starts_worker
-        and loaded.settings.review.mode is Mode.STAGED
-        and (why := find_mount_obstacle(os.environ))
-    ):
-        raise UsageError(f"the mode {Mode.STAGED} cannot be chosen on this machine: {why}; name another --mode")
+    if starts_worker:
+        check_worker(loaded.settings.review.mode)
     fleet = open_fleet(loaded.settings.storage, os.environ)
     try:
         yield fleet, loaded
     finally:
         fleet.close()
+
+
+def check_worker(mode: Mode) -> None:
+    """Raise UsageError where sessions cannot work in this mode on this machine."""
+    from quorum.domain.review.mode import Mode
+    from quorum.infrastructure.staging.probing import find_mount_obstacle
+
+    if mode is Mode.STAGED and (why := find_mount_obstacle(os.environ)):
+        raise UsageError(f"the mode {mode} cannot be chosen on this machine: {why}; name another --mode")
 
 
 def _work(options: WorkOptions, root: Path) -> int:

@@ -28,6 +28,7 @@ from quorum.domain.review.person_question import find_question
 from quorum.domain.review.questions import omit_guard
 from quorum.domain.staging.effects_answer import EffectNames, EffectsAnswer
 from quorum.domain.struct_json import struct_to_json
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
@@ -340,6 +341,7 @@ class DecisionLinks:
 
 _STYLE = "page.css"
 _TAKE, _REPLACE = "take", "replace"
+_MOST_OPEN = 20
 _REFRESH = '<meta http-equiv="refresh" content="5">\n'
 _LONGEST_REASON = 2000
 _GONE = web.HTTPGone.status_code
@@ -562,9 +564,15 @@ def _effects_forms(names: EffectNames, problem: str, link: str, hidden: str) -> 
     if problem:
         yield f'<p class="said">{escape_line(problem)}</p>'
     else:
-        lines = "".join(_effect_line(place, row, names) for place, row in enumerate(names.rows))
+        special = names.protected | names.conflicts
+        lines = [(row in special, _effect_line(place, row, names)) for place, row in enumerate(names.rows)]
+        first, rest = (
+            "".join(line for is_first, line in lines if is_first is wanted) for wanted in (True, False)
+        )
+        if len(lines) > _MOST_OPEN:
+            rest = f"<details><summary>{format_amount(len(lines), 'line')}</summary>{rest}</details>"
         yield (
-            f'{head}"approve"><fieldset class="lines"><legend>What is applied</legend>{lines}</fieldset>'
+            f'{head}"approve"><fieldset class="lines"><legend>What is applied</legend>{first}{rest}</fieldset>'
             '<button class="approve">Apply what is ticked</button></form>'
         )
     yield (
