@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -34,6 +35,7 @@ from quorum.domain.staging.layer_effects import (
     LayerEffects,
 )
 from quorum.domain.staging.layer_work import LayerWork
+from quorum.domain.staging.planted_programs import describe_planted, may_plant
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 
@@ -181,7 +183,7 @@ class EffectsReview:
         """What the guards have against what is added to files, by path; a file that is very large, and those
         that seconds do not suffice for, are not looked at."""
         until = time.monotonic() + _JUDGES_FOR_SECS
-        found: dict[str, tuple[str, ...]] = {}
+        found = dict(await self._find_planted(effects))
         for effect in effects:
             if time.monotonic() > until:
                 break
@@ -192,7 +194,22 @@ class EffectsReview:
             if after is None or b"\0" in after:
                 continue
             if objections := await asyncio.to_thread(self._object, effect.path, before or b"", after):
-                found[effect.path] = tuple(dict.fromkeys(each.reason for each in objections))
+                reasons = dict.fromkeys((*found.get(effect.path, ()), *(each.reason for each in objections)))
+                found[effect.path] = tuple(reasons)
+        return found
+
+    async def _find_planted(self, effects: Sequence[LayerEffect]) -> Mapping[str, tuple[str, ...]]:
+        """What files have other programs start later, where no layer is."""
+        found: dict[str, tuple[str, ...]] = {}
+        for effect in effects:
+            if effect.kind is LayerEffectKind.DELETE or not may_plant(effect.path):
+                continue
+            before = await self._layer.read_content(effect.renamed_from or effect.path, before=True)
+            after = await self._layer.read_content(effect.path, before=False)
+            if after is None and effect.after is not None and effect.after.target is not None:
+                after = os.fsencode(effect.after.target)
+            if after is not None and (planted := describe_planted(effect.path, before or b"", after)):
+                found[effect.path] = planted
         return found
 
     def _object(self, path: str, before: bytes, after: bytes) -> Sequence[Objection]:

@@ -22,6 +22,7 @@ from quorum.domain.events.event import ErrorOccurred, LayerEntered, NoticeGiven
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.answerer import name_machine
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.language_servers.servers import LanguageServers
@@ -42,16 +43,18 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
     code: LanguageServers | None,
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
-    forget_files: Callable[[], None],
+    sandbox: Sandbox,
     keeper: FileKeeper,
     one_session: OneSession,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
     which `paths` leaves out in a layer. `stop_jobs` and the end of `code` end with each turn what sees the
-    layer, `suspend` what keeps to it; `forget_files` drops what the sandbox knows of files by their numbers."""
+    layer, `suspend` what keeps to it; the `sandbox` is told when files have other numbers, and what the layer
+    plants."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(record.session_id)
-    layer.on_renewal(forget_files)
+    layer.on_renewal(sandbox.forget_files)
+    sandbox.list_planted = layer.list_planted
     if code is not None:
         layer.on_renewal(code.renew)
 

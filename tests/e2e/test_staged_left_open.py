@@ -123,3 +123,23 @@ async def test_what_somebody_changed_meanwhile_is_asked_about_again_and_never_ov
         await rig.resume()
 
         assert (rig.folder / "made.py").read_text() == "made = True\n"
+
+
+async def test_a_command_outside_the_sandbox_is_asked_about_with_what_the_layer_has_programs_start(
+    tmp_path: Path,
+) -> None:
+    async with SseServer("openai") as server:
+        rig = StagedRig(tmp_path, server)
+        words = json.dumps({"command": "make test", "outside_sandbox": True})
+        outside = Say(calls=[ScriptedCall("c-make", "run_command", words)], stop="tool_use")
+        digest = await rig.begin(write("Makefile", "test:\n\ttrue\n"), write("notes.md", "x\n"), outside)
+
+        (waiting,) = await rig.list_waiting()
+        assert waiting["digest"] == digest
+        started = [reason for reason in waiting["dangers"] if "written in the layer" in reason]
+        assert started == ["it may start what was written in the layer: Makefile adds a program that make runs"]
+        await rig.quorum("inbox", "reject", digest, "--reason", "no")
+        again = rig.read_digest(await rig.resume(write("more.md", "x\n"), code=3))
+        shown = await rig.quorum("inbox", "show", again)
+
+    assert "guard: adds a program that make runs" in shown.out
