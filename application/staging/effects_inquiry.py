@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from quorum.application.event_bus import EventBus
 from quorum.application.inbox import build_review_context
-from quorum.application.review.review import Review
+from quorum.application.ports.people import ReviewContext
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import RenderPacket
@@ -14,7 +15,14 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.report import RunReport
-from quorum.domain.review.questions import Approve, DecisionLabel, NobodyThere, Reject, ReviewRequest
+from quorum.domain.review.questions import (
+    Approve,
+    DecisionLabel,
+    NobodyThere,
+    Reject,
+    ReviewAnswer,
+    ReviewRequest,
+)
 from quorum.domain.sessions.asked_effects import count_answered_effects, end_review, find_asked_effects
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.staging.effects_answer import (
@@ -25,6 +33,8 @@ from quorum.domain.staging.effects_answer import (
 )
 from quorum.domain.staging.effects_overview import EffectsOverview
 from quorum.domain.text.amounts import format_amount
+
+AskReview: TypeAlias = Callable[[ReviewRequest, ReviewContext], Awaitable[ReviewAnswer]]
 
 _ROUTINE = "nothing of it is in the folder yet"
 _REJECTED = "rejected"
@@ -40,14 +50,14 @@ class EffectsInquiry:
     def __init__(
         self,
         effects: EffectsReview,
-        review: Review,
+        ask: AskReview,
         events: EventBus,
         *,
         render: RenderPacket,
         machine: str,
         records: Sequence[LedgerRecord],
     ) -> None:
-        self._effects, self._review, self._events = effects, review, events
+        self._effects, self._ask, self._events = effects, ask, events
         self._render, self._machine = render, machine
         asked = find_asked_effects(records)
         self._asked = asked[1] if asked is not None else None
@@ -69,7 +79,7 @@ class EffectsInquiry:
             if not packet.effects.can_be_applied:
                 return end_review(report) if packet.effects.is_empty else report
             request = await self._build_request(packet, report, refused)
-            match await self._review.ask(request, build_review_context()):
+            match await self._ask(request, build_review_context()):
                 case Approve(digest) as answer if digest == request.packet.digest:
                     refused = await self._carry_out(packet, request.packet, answer)
                     if not refused:

@@ -228,13 +228,13 @@ def wait_for_git(place: Path) -> None:
 
 
 @contextmanager
-def hold_workspace(folder: LayerFolder) -> Iterator[None]:
+def hold_workspace(folder: LayerFolder, *, secs: float = _CHANGING_SECS) -> Iterator[None]:
     """Change the workspace of a layer, and have no other layer's effects carried over into it meanwhile.
 
     Raises StagingError where another process does so on and on.
     """
     with open(os.open(folder.place.parent / "changing.lock", _LOCK, 0o600), "rb") as lock:
-        if not _wait_for_lock(lock.fileno(), _CHANGING_SECS):
+        if not _wait_for_lock(lock.fileno(), secs):
             raise StagingError(
                 f"another quorum applies changes to {folder.workspace}, and goes on; end it, then try again"
             )

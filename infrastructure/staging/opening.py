@@ -106,6 +106,6 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
         notices=(*layer.notices, *waiting),
     )
     inquiry = EffectsInquiry(
-        effects, review, events, render=render_effects, machine=machine, records=record.records
+        effects, review.ask, events, render=render_effects, machine=machine, records=record.records
     )
     return StagedTurns(effects, inquiry, end_programs, events, hold=layer.hold_turn, entered=entered)

@@ -539,7 +539,7 @@ def _answer_forms(
         yield from _reply_forms(app, question, link, hidden)
         return
     if (effects := question.effects) is not None:
-        yield from _effects_forms(effects.names, _explain_approval_problem(app, question), link, hidden)
+        yield from render_effects_forms(effects.names, _explain_approval_problem(app, question), link, hidden)
         return
     yield (
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
@@ -558,7 +558,7 @@ def _answer_forms(
     )
 
 
-def _effects_forms(names: EffectNames, problem: str, link: str, hidden: str) -> Iterator[str]:
+def render_effects_forms(names: EffectNames, problem: str, link: str, hidden: str) -> Iterator[str]:
     """What is applied, line by line; words for the model, which goes on in the layer; and the end of it all."""
     head = f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" value='
     if problem:
