@@ -10,9 +10,10 @@ from msgspec import Struct
 from quorum.application.ports.people import Observer
 from quorum.application.review.approvers import DeferringApprover
 from quorum.application.session.agent_session import AgentSession
-from quorum.domain.errors import ConversationError
+from quorum.domain.errors import ConversationError, StagingError
 from quorum.domain.events.event import Event
 from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.asked_effects import find_last_report
 
 REVIEW_OPEN = "review_open"
@@ -32,6 +33,8 @@ class LeftOpen(Struct, frozen=True):
     """
 
     digests: tuple[str, ...]
+    text: str = ""
+    """The answer of the turn, where that has ended and what it did in a layer is put to review."""
 
     def build_report(self, session_id: str) -> RunReport:
         """What a caller reads of it."""
@@ -39,7 +42,7 @@ class LeftOpen(Struct, frozen=True):
             session_id=session_id,
             status=RunStatus.NEEDS_APPROVAL,
             stop_reason=REVIEW_OPEN,
-            text="",
+            text=self.text,
             turns=0,
         )
 
@@ -54,6 +57,7 @@ class SessionAdvance:
         self._observer = observer
         self._changed = asyncio.Event()
         self.reviews = DeferringApprover(self._changed.set)
+        self._text = ""
 
     def notify(self, event: Event) -> None:
         """Pass the event on, and look again what is at work."""
@@ -81,7 +85,7 @@ class SessionAdvance:
         try:
             await asyncio.wait((turn, rest), return_when=asyncio.FIRST_COMPLETED)
             if rest.done() and not turn.done():
-                return LeftOpen(rest.result())
+                return LeftOpen(rest.result(), self._text)
         except asyncio.CancelledError:
             turn.cancel()
         finally:
@@ -95,8 +99,7 @@ class SessionAdvance:
             return None
         return find_last_report(agent.record.records)
 
-    @staticmethod
-    async def _run(agent: AgentSession, prompt: str, ended: RunReport | None) -> RunReport:
+    async def _run(self, agent: AgentSession, prompt: str, ended: RunReport | None) -> RunReport:
         """Run turns until one ends of which nothing waits in a layer any more; `ended` is how the last one did,
         where there is none to run first."""
         report = ended
@@ -105,10 +108,14 @@ class SessionAdvance:
                 report = await (agent.run.execute(prompt) if prompt else agent.run.retry())
             if agent.staged is None or report.status is RunStatus.INTERRUPTED:
                 return report
-            settled = await agent.staged.inquiry.settle(report)
+            self._text = report.text
+            try:
+                settled = await agent.staged.inquiry.settle(report)
+            except StagingError as error:
+                return replace(report, status=RunStatus.FAILED, error=f"its changes wait unread: {error}")
             if not isinstance(settled, str):
                 return settled
-            prompt, report = settled, None
+            prompt, report, self._text = settled, None, ""
 
     async def _wait_for_rest(self, agent: AgentSession) -> tuple[str, ...]:
         """The digests of the reviews that wait once no call runs; background commands are ended then."""

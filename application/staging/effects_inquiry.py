@@ -64,8 +64,11 @@ class EffectsInquiry:
         self._attempt = count_answered_effects(records)
 
     async def has_effects(self) -> bool:
-        """Whether there is something to ask about. Raises StagingError."""
-        return (await self._effects.read()).effects.can_be_applied
+        """Whether there is something to ask about, also where that cannot be read: asking says so."""
+        try:
+            return (await self._effects.read()).effects.can_be_applied
+        except StagingError:
+            return True
 
     async def settle(self, report: RunReport) -> RunReport | str:
         """Ask until the effects of a turn that ended so are applied, dropped or left where they are; then how

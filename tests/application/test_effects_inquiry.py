@@ -158,6 +158,16 @@ async def test_a_later_process_asks_what_the_earlier_one_did_so_that_an_answer_t
     assert changed.asked[0].packet.digest != request.packet.digest
 
 
+async def test_what_cannot_be_read_counts_as_something_to_ask_about() -> None:
+    rig = InquiryRig()
+    rig.layer.upper.clear()
+    assert not await rig.inquiry.has_effects()
+
+    rig.layer.trouble = "the disk is gone"
+
+    assert await rig.inquiry.has_effects()
+
+
 async def test_where_nothing_waits_nothing_is_asked() -> None:
     rig = InquiryRig()
     rig.layer.upper.clear()

@@ -32,6 +32,7 @@ class StagedRig:
         self.env = environment(tmp)
         self.server = server
         self.session = "latest"
+        self.left: dict[str, Any] = {}
         self.listed: list[dict[str, Any]] = []
         configure_for(tmp, server)
 
@@ -44,7 +45,9 @@ class StagedRig:
         """Run a turn; the digest of what it leaves to be reviewed."""
         self.server.script = [*replies, Say(pieces=["done"])]
         words = ("--mode", "staged", "--leave-open", "--output", "json", "do it")
-        return self.read_digest(await self.quorum("run", *words, code=3))
+        left = await self.quorum("run", *words, code=3)
+        self.left = left.report
+        return self.read_digest(left)
 
     @staticmethod
     def read_digest(left: Ended) -> str:
@@ -77,6 +80,8 @@ async def test_what_is_approved_elsewhere_is_applied_but_for_what_is_left_out(tm
         ended = await rig.resume()
 
         assert waiting["digest"] == digest
+        assert rig.left["text"] == "done"
+        assert {each["path"] for each in rig.left["staged"]["files"]} == {"made.py", "more.py"}
         assert "made = True" in shown.out
         assert "2 files +2 −0" in shown.out
         assert "other.py is not among the changes" in refused.err
