@@ -19,7 +19,7 @@ from quorum.application.review.review import OpenReviewContext
 from quorum.application.review.signed_approval import Sign, Verify, verify_signatures
 from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.errors import AnswerRefused, LedgerError
+from quorum.domain.errors import AnswerRefused, LedgerError, StagingError
 from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
@@ -37,6 +37,7 @@ from quorum.domain.sessions.waiting_review import (
     find_waiting_reviews,
 )
 from quorum.domain.sessions.work import WORK_EVENTS, is_at_work
+from quorum.domain.staging.effects_answer import EffectsAnswer, find_effects_question
 from quorum.domain.text.printable import make_printable
 
 _DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
@@ -130,6 +131,21 @@ class Inbox:
         cannot be kept is told as if nobody had looked."""
         with suppress(LedgerError):
             await self._answers.note_seen(session_id, digest)
+
+    async def answer_effects(self, digest: str, given: EffectsAnswer) -> WaitingReview:
+        """Have what is asked about the changes in a layer be done so; the review that is answered.
+
+        Raises as `answer` does, and AnswerRefused for what is no such question, or a path that is not in it.
+        """
+        review = await self._find_by_digest(digest)
+        call = review.packet.call
+        if (question := find_effects_question(call.tool_name, call.arguments)) is None:
+            raise AnswerRefused(f"{review.short_digest} is a call of {call.tool_name}: approve or reject it")
+        try:
+            given.check(question.names)
+        except StagingError as error:
+            raise AnswerRefused(str(error)) from error
+        return await self._keep(review, approves=True, reason=PersonReply(text=given.encode()).encode())
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.

@@ -18,4 +18,9 @@ def find_account() -> str:
 
 def name_answerer() -> str:
     """The person who answers and their machine, as this process knows them."""
-    return f"{find_account() or f'user {os.getuid()}'}@{socket.gethostname()}"
+    return f"{find_account() or f'user {os.getuid()}'}@{name_machine()}"
+
+
+def name_machine() -> str:
+    """The name by which people know this machine."""
+    return socket.gethostname()

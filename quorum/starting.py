@@ -32,9 +32,9 @@ def is_explained(error: Exception) -> bool:
     return isinstance(error, ConfigError | LedgerError | ProviderError)
 
 
-def enter_layer(root: Path, session: str) -> None:
+def enter_layer(root: Path, session: str, *, is_shared: bool = True) -> None:
     """Have this process work in a layer over the folder from now on: in that in which the session, an id or its
-    beginning, worked last, if there is one.
+    beginning, worked last, if there is one; unless it `is_shared`, in none that holds effects of another.
 
     Nothing of a session may have begun, and no thread. Raises UsageError where there can be no layer.
     """
@@ -49,6 +49,7 @@ def enter_layer(root: Path, session: str) -> None:
             root,
             os.environ,
             session=session,
+            is_shared=is_shared,
             recover=lambda folder: recover(folder, os.environ),
             has_effects=has_effects,
         )

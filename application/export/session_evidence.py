@@ -46,6 +46,7 @@ from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.stored_session import Anchor
+from quorum.domain.staging.effects_answer import is_about_effects
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
@@ -174,6 +175,8 @@ class _Gathering(Struct, kw_only=True):
                 self.amounts["diff"] += event.diff is not None
             case CallFinished():
                 self._finish(event)
+            case ReviewRequested() | ReviewDecided() if is_about_effects(event.context):
+                pass  # what becomes of effects is told by itself
             case ReviewRequested(packet=packet):
                 self.calls[event.context.call_id] = (packet.call.tool_name, packet.call.arguments)
                 self.votes.pop(event.context.call_id, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -34,6 +35,7 @@ from quorum.domain.staging.layer_effects import (
     LayerEffects,
 )
 from quorum.domain.staging.layer_work import LayerWork
+from quorum.domain.staging.planted_programs import describe_planted, may_plant
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 
@@ -56,6 +58,7 @@ class EffectsReview:
     """Reads the effects of a layer, has them applied or dropped, and records each decision.
 
     `queue_note` has the model read what became of its work; `render_diff` is that by which hunks are counted.
+    What files hold for which `is_sensitive` holds is neither put to models nor recorded.
     `suspend` ends what else works in the layer while it is taken away, or holds on to what it was. Without
     `shared_files` it is not known which subagent changed which lines. `merge_left` has the layer hold what
     subagents did whose work could not be merged at its end.
@@ -63,7 +66,7 @@ class EffectsReview:
     cannot be recorded: then it is not carried out.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a review of effects needs meets here
         self,
         layer: Layer,
         events: EventBus,
@@ -72,6 +75,7 @@ class EffectsReview:
         render_diff: RenderDiff,
         read_script: ReadScript = split_coarsely,
         is_guard_on: Callable[[str], bool] = lambda _guard: True,
+        is_sensitive: Callable[[str], bool] = lambda _path: False,
         voting: EffectsVoting | None = None,
         suspend: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         shared_files: SharedFiles | None = None,
@@ -80,6 +84,7 @@ class EffectsReview:
         self._layer, self._events = layer, events
         self._queue_note, self._render_diff, self._read_script = queue_note, render_diff, read_script
         self._is_guard_on, self._voting, self._suspend = is_guard_on, voting, suspend
+        self._is_sensitive = is_sensitive
         self._shared_files, self._merge_left = shared_files, merge_left
         self._noted: EffectsPacket | None = None
         self._told: set[Overlap] = set()
@@ -178,7 +183,7 @@ class EffectsReview:
         """What the guards have against what is added to files, by path; a file that is very large, and those
         that seconds do not suffice for, are not looked at."""
         until = time.monotonic() + _JUDGES_FOR_SECS
-        found: dict[str, tuple[str, ...]] = {}
+        found = dict(await self._find_planted(effects))
         for effect in effects:
             if time.monotonic() > until:
                 break
@@ -189,7 +194,22 @@ class EffectsReview:
             if after is None or b"\0" in after:
                 continue
             if objections := await asyncio.to_thread(self._object, effect.path, before or b"", after):
-                found[effect.path] = tuple(dict.fromkeys(each.reason for each in objections))
+                reasons = dict.fromkeys((*found.get(effect.path, ()), *(each.reason for each in objections)))
+                found[effect.path] = tuple(reasons)
+        return found
+
+    async def _find_planted(self, effects: Sequence[LayerEffect]) -> Mapping[str, tuple[str, ...]]:
+        """What files have other programs start later, where no layer is."""
+        found: dict[str, tuple[str, ...]] = {}
+        for effect in effects:
+            if effect.kind is LayerEffectKind.DELETE or not may_plant(effect.path):
+                continue
+            before = await self._layer.read_content(effect.renamed_from or effect.path, before=True)
+            after = await self._layer.read_content(effect.path, before=False)
+            if after is None and effect.after is not None and effect.after.target is not None:
+                after = os.fsencode(effect.after.target)
+            if after is not None and (planted := describe_planted(effect.path, before or b"", after)):
+                found[effect.path] = planted
         return found
 
     def _object(self, path: str, before: bytes, after: bytes) -> Sequence[Objection]:
@@ -199,6 +219,18 @@ class EffectsReview:
         edit = {"path": path, "old_text": old, "new_text": new}
         found = list_objections(reduce_tool_call("write_file", edit, self._read_script))
         return tuple(each for each in found if self._is_guard_on(each.guard))
+
+    async def render_diffs(self, packet: EffectsPacket, longest: int) -> Mapping[str, str]:
+        """The diff of each file of the effects, by path, until there are so many characters; without those of
+        sensitive files."""
+        diffs, room = dict[str, str](), longest
+        for effect in EffectsOverview.of(packet.effects).files:
+            if room <= 0:
+                break
+            if not self._is_sensitive(packet.locate(effect.path)):
+                diffs[effect.path] = await self.diff(effect)
+                room -= len(diffs[effect.path])
+        return diffs
 
     @property
     def has_reviewers(self) -> bool:
@@ -215,15 +247,8 @@ class EffectsReview:
         if packet.votes is not None and any(vote.verdict != Vote.ERROR for vote in packet.votes.votes):
             return packet
         files = EffectsOverview.of(packet.effects).files
-        root = packet.effects.workspace
-        open_files = [each for each in files if not self._voting.is_sensitive(f"{root}/{each.path}")]
         objections = await self.judge(files)
-        diffs, room = dict[str, str](), _LONGEST_READ
-        for effect in open_files:
-            if room <= 0:
-                break
-            diffs[effect.path] = await self.diff(effect)
-            room -= len(diffs[effect.path])
+        diffs = await self.render_diffs(packet, _LONGEST_READ)
         unshown = len(files) - len(diffs)
         votes = await self._voting.vote(self.layer_id, packet, objections, diffs, unshown=unshown)
         return replace(packet, work=replace(packet.work, votes=votes))

@@ -75,15 +75,12 @@ _FIELDS = Fields(_EffectsBallot)
 class EffectsVoting:
     """Puts the effects of a layer to the reviewers of the session. What they say is advice.
 
-    `render` writes the packet of a layer as lines, masked, with what guards say of its files. The content of
-    files for which `is_sensitive` holds is put to no model, and no secret that is known.
+    `render` writes the packet of a layer as lines, masked, with what guards say of its files. No secret that is
+    known is put to a model.
     """
 
-    def __init__(
-        self, voting: Voting, events: EventBus, *, render: RenderPacket, is_sensitive: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, voting: Voting, events: EventBus, *, render: RenderPacket) -> None:
         self._voting, self._events, self._render = voting, events, render
-        self.is_sensitive = is_sensitive
 
     @property
     def has_reviewers(self) -> bool:

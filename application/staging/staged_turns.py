@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
 
 from quorum.application.event_bus import EventBus
+from quorum.application.staging.effects_inquiry import EffectsInquiry
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.errors import StagingError
 from quorum.domain.events.event import ErrorOccurred, LayerEntered
@@ -21,13 +22,14 @@ class StagedTurns:
     def __init__(
         self,
         review: EffectsReview,
+        inquiry: EffectsInquiry,
         end_jobs: Callable[[], Awaitable[None]],
         events: EventBus,
         *,
         hold: Callable[[], AbstractContextManager[None]],
         entered: LayerEntered,
     ) -> None:
-        self.review, self.hold = review, hold
+        self.review, self.inquiry, self.hold = review, inquiry, hold
         self._end_jobs, self._events, self._entered = end_jobs, events, entered
 
     async def open(self) -> None:

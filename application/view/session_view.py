@@ -57,6 +57,7 @@ from quorum.domain.events.panels import PanelEvent, follow_debate
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentEvent
 from quorum.domain.panel.panel_answer import PanelForm
+from quorum.domain.staging.effects_answer import is_about_effects
 
 
 class UserCommandCards:
@@ -367,6 +368,8 @@ class SessionView:
                 self._batches.store(event)
             case ev.HookRan():
                 self._add_remark(event)
+            case ev.ReviewRequested() | ev.ReviewDecided() if is_about_effects(event.context):
+                pass  # what waits and what becomes of it is said
             case ev.ReviewRequested():
                 self.present.follow(self._batches.ask(event))
             case ev.VoteCast():

@@ -25,7 +25,9 @@ MAX_TIME = "max_time_secs"
 MAX_GOAL_ATTEMPTS = "max_goal_attempts"
 # That of one whose work waits in a layer, with nobody there to approve it.
 EFFECTS_WAIT = "effects_wait"
-_KNOWN_STOPS = frozenset({*StopKind, *SpendCap, MAX_TOOL_TURNS, MAX_TIME, MAX_GOAL_ATTEMPTS})
+# The same once somebody has decided about it.
+EFFECTS_REVIEWED = "effects_reviewed"
+_KNOWN_STOPS = frozenset({*StopKind, *SpendCap, MAX_TOOL_TURNS, MAX_TIME, MAX_GOAL_ATTEMPTS, EFFECTS_REVIEWED})
 _LEFT_OUT_WHERE_EMPTY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})
 
 

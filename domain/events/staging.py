@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from quorum.domain.fact import Fact
 from quorum.domain.staging.effects_votes import EffectsVotes
@@ -18,11 +18,13 @@ _MOST_NAMED = 8
 class LayerEntered(Fact, frozen=True, kw_only=True, tag="layer_entered"):
     """From now on the session works in this layer: what it changes in the workspace waits there for a review.
 
-    `notices` are sentences about what was found in it and what it does not hold.
+    `notices` are sentences about what was found in it and what it does not hold. It lies on `machine`, which
+    earlier records do not name.
     """
 
     layer: str
     workspace: str
+    machine: str | UnsetType = UNSET
     notices: tuple[str, ...] = ()
 
     @property

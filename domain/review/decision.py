@@ -268,6 +268,8 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
     if subject.shell is not None and subject.shell.leaves_sandbox:
         reason = "it asks to run outside the sandbox, where it can do all that you can"
         voices.append(_Voice(Answer.ASK, "outside the sandbox", reason))
+        planted = (f"it may start what was written in the layer: {each}" for each in subject.shell.planted)
+        voices += [_Voice(Answer.ASK, "planted in the layer", reason) for reason in planted]
     if subject.shell is not None and subject.shell.opens_git:
         voices.append(_Voice(Answer.ASK, "opens .git", f"it also lets {_OPENED_GIT}"))
     return voices

@@ -9,6 +9,7 @@ from quorum.domain.events.event import BatchPlanned, CallFinished, ReviewDecided
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.rule_replay import PastAnswer, PastCall
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.staging.effects_answer import is_about_effects
 from quorum.domain.text.json_value import JsonObject
 
 CALL_EVENTS = (BatchPlanned.type, ReviewRequested.type, ReviewDecided.type, CallFinished.type)
@@ -35,6 +36,8 @@ def list_past_calls(records: Iterable[LedgerRecord]) -> Iterator[PastCall]:
             case BatchPlanned(batch_id=batch_id, lanes=lanes):
                 for lane in lanes:
                     planned[batch_id, lane.context.call_id] = (lane.tool, lane.arguments, lane.risk)
+            case ReviewRequested(context=context) | ReviewDecided(context=context) if is_about_effects(context):
+                continue
             case ReviewRequested(context=context, packet=packet):
                 key = (context.batch_id, context.call_id)
                 planned[key] = (packet.call.tool_name, packet.call.arguments, RiskLevel.HIGH)

@@ -3,7 +3,7 @@ tell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET, Struct
 
@@ -12,6 +12,7 @@ from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewReques
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.questions import DecisionLabel, find_dangers
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
+from quorum.domain.sessions.asked_effects import find_asked_effects, find_last_report
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.printable import make_printable
@@ -74,7 +75,7 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
     Of a session that no process has, these are the ones that are asked again when it is resumed: not those of a
     subagent, which ends with the process, nor those about something secret, which is not recorded.
     """
-    waiting: list[WaitingReview] = []
+    waiting = [*_find_waiting_effects(session, records)]
     state = replay_state(records)
     for call in state.open_calls:
         if call.pending is None or call.pending_digest is None or call.started or call.end is not None:
@@ -98,6 +99,20 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
             )
         )
     return tuple(waiting)
+
+
+def _find_waiting_effects(session: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[WaitingReview]:
+    if (found := find_asked_effects(records)) is not None:
+        since_ms, asked = found
+        report = find_last_report(records)
+        yield WaitingReview(
+            session=session,
+            packet=_keep_digest(asked.packet, asked.digest),
+            reasons=asked.reasons,
+            routine_reasons=asked.routine_reasons,
+            since_ms=since_ms,
+            preamble=report.text if report is not None else "",
+        )
 
 
 def find_decision(records: Sequence[LedgerRecord], digest: str) -> ReviewDecided | None:

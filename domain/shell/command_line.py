@@ -137,7 +137,8 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     `is_confined` says that it would run inside a sandbox, without network but for `reached_hosts`, which it
     reaches unasked, and `asked_hosts`, for which it asks; `leaves_sandbox` that there is one, and that the call
     asks to run outside it; `opens_git` that it asks to open `.git` to commands; `offers_git` that an approval
-    of it does that. `started` is None where nobody looked for more commands. `paths_changed` are what its
+    of it does that. `planted` is what was written in a layer that programs start by themselves, where the call
+    leaves the sandbox. `started` is None where nobody looked for more commands. `paths_changed` are what its
     programs are known to write or delete, beside `paths_written`: good for tightening by rules only.
     """
 
@@ -156,6 +157,7 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     leaves_sandbox: bool = False
     opens_git: bool = False
     offers_git: bool = False
+    planted: tuple[str, ...] = ()
     started: StartedCommands | None = None
 
     @property

@@ -504,4 +504,4 @@ def _open_staged_turns(reviews: ReviewParts, calls: CallParts, servers: McpServe
 
     own = given.environ, given.record, given.settings.review.protected, shared.paths, reviews.review, events
     more = calls.jobs.stop_with_turn, shared.language_servers, calls.pending_messages, servers.suspended
-    return open_staged_turns(layer, *own, *more, shared.sandbox.forget_files, shared.keeper, terms.one_session)
+    return open_staged_turns(layer, *own, *more, shared.sandbox, shared.keeper, terms.one_session)

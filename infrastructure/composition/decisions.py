@@ -163,6 +163,7 @@ class SharedParts:
         apart._given = given
         vars(apart).pop("keeper", None)
         apart._set_up(given, events, check_layer)
+        apart.sandbox.list_planted = self.sandbox.list_planted
         return apart
 
     @cached_property

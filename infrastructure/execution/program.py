@@ -22,6 +22,12 @@ from quorum.application.cancellation import run_shielded
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
+def open_process_to_inspection() -> None:
+    """Take back what `close_process_to_inspection` did, also before a fork: a process enters a user namespace
+    only so. Linux only."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
 def close_process_to_inspection() -> bool:
     """Refuse debuggers, and readers of our environment under /proc, that run as the same user.
 

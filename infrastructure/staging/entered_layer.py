@@ -13,6 +13,7 @@ from quorum.domain.errors import StagingError
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.staging.layer_folder import LayerFolder, prepare_mount, read_layer
 from quorum.infrastructure.staging.mounting import MountRefused, is_mounted, mount_layer, unmount
+from quorum.infrastructure.staging.planted_files import list_planted
 
 _UNSYNCED = (
     "the machine was started anew since the layer was last used: files that were written shortly before may be "
@@ -45,6 +46,10 @@ class EnteredLayer:
         """A path to the workspace below the layer, for this process alone. Links of its name are not resolved:
         that would lead to the layer."""
         return f"/proc/self/fd/{self._lower}"
+
+    def list_planted(self) -> tuple[str, ...]:
+        """What was written in it that programs start by themselves, a clause each. Blocks."""
+        return list_planted(str(self.folder.upper), self.real)
 
     def keep(self, held: ExitStack) -> None:
         """Have the layer to this process until it ends."""

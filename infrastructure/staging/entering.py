@@ -40,14 +40,16 @@ def enter_layer(
     environ: Mapping[str, str],
     *,
     session: str = "",
+    is_shared: bool = True,
     recover: Callable[[LayerFolder], tuple[str, ...]] = lambda _folder: (),
     has_effects: Callable[[LayerFolder], bool] = lambda folder: bool(os.listdir(folder.upper)),
 ) -> EnteredLayer:
     """Work in a layer over the canonical folder `root` from now on.
 
     It is the first one that nobody uses and in which effects wait, or a new one; of those, one in which this
-    `session`, an id or its beginning, worked last comes before all others. `recover` puts in order what a
-    process left that was killed. Nothing else of this process may have begun: no thread, no program. Raises
+    `session`, an id or its beginning, worked last comes before all others. Unless layers are `is_shared` by all
+    sessions of the folder, effects of others stay with them. `recover` puts in order what a process left that
+    was killed. Nothing else of this process may have begun: no thread, no program. Raises
     StagingError, and then the process works where it did before.
     """
     workspace = str(root)
@@ -57,7 +59,9 @@ def enter_layer(
     assert state is not None  # or there would be an explanation
     with ExitStack() as held:
         places = _sort_places(list_places(locate_layers_of(state, workspace)), session)
-        entered = _choose(places, state, workspace, held, recover, has_effects)
+        entered = _choose(
+            places, state, workspace, held, recover, has_effects, owner="" if is_shared else session
+        )
         try:
             entered.has_user_namespace = enter_namespaces()
         except (MountRefused, OSError) as refused:
@@ -127,7 +131,10 @@ def _choose(
     held: ExitStack,
     recover: Callable[[LayerFolder], tuple[str, ...]],
     has_effects: Callable[[LayerFolder], bool],
+    *,
+    owner: str,
 ) -> EnteredLayer:
+    """`owner`: where effects of another session wait, that is passed by; empty: of none."""
     notices: list[str] = []
     empty: LayerFolder | None = None
     with ExitStack() as spare:  # two that begin at once must not both choose the same empty one
@@ -140,6 +147,8 @@ def _choose(
                     continue
                 notices += recover(folder)
                 if has_effects(folder):
+                    if owner and folder.session != owner:
+                        continue
                     held.push(trying.pop_all())
                     return EnteredLayer(folder, waiting=True, notices=tuple(notices))
                 if empty is None:

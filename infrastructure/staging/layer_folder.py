@@ -21,7 +21,7 @@ from quorum.domain.errors import StagingError
 
 _FOLDER_NAME = "staged"
 _VERSION = 1
-_GIT_SECS, _GIT_LOOK_SECS = 10.0, 0.01
+_GIT_SECS, _CHANGING_SECS, _LOOK_SECS = 10.0, 60.0, 0.01
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -220,18 +220,38 @@ def wait_for_git(place: Path) -> None:
 
     Raises StagingError where one works on and on.
     """
-    end = time.monotonic() + _GIT_SECS
     with open(os.open(locate_git_lock(place), _LOCK, 0o600), "rb") as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError as error:
-                if time.monotonic() >= end:
-                    raise StagingError(
-                        f"a git that was started for the layer in {place} still runs; end it, then try again"
-                    ) from error
-            time.sleep(_GIT_LOOK_SECS)
+        if not _wait_for_lock(lock.fileno(), _GIT_SECS):
+            raise StagingError(
+                f"a git that was started for the layer in {place} still runs; end it, then try again"
+            )
+
+
+@contextmanager
+def hold_workspace(folder: LayerFolder, *, secs: float = _CHANGING_SECS) -> Iterator[None]:
+    """Change the workspace of a layer, and have no other layer's effects carried over into it meanwhile.
+
+    Raises StagingError where another process does so on and on.
+    """
+    with open(os.open(folder.place.parent / "changing.lock", _LOCK, 0o600), "rb") as lock:
+        if not _wait_for_lock(lock.fileno(), secs):
+            raise StagingError(
+                f"another quorum applies changes to {folder.workspace}, and goes on; end it, then try again"
+            )
+        yield
+
+
+def _wait_for_lock(lock: int, secs: float) -> bool:
+    """Whether it could be had."""
+    end = time.monotonic() + secs
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+        time.sleep(_LOOK_SECS)
 
 
 def is_held(place: Path) -> bool:

@@ -11,6 +11,7 @@ from quorum.application.export.effects_report import render_effects
 from quorum.application.ports.workspace import FileKeeper
 from quorum.application.review.review import Review
 from quorum.application.session.session_record import SessionRecord
+from quorum.application.staging.effects_inquiry import EffectsInquiry
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
 from quorum.application.staging.shared_files import SharedFiles
@@ -20,6 +21,8 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import ErrorOccurred, LayerEntered, NoticeGiven
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.answerer import name_machine
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.language_servers.servers import LanguageServers
@@ -40,16 +43,18 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
     code: LanguageServers | None,
     pending_messages: PendingMessages,
     suspend: Callable[[], AbstractAsyncContextManager[None]],
-    forget_files: Callable[[], None],
+    sandbox: Sandbox,
     keeper: FileKeeper,
     one_session: OneSession,
 ) -> StagedTurns:
     """The turns of this session, and the review of their effects. `protected` are the patterns of the person,
     which `paths` leaves out in a layer. `stop_jobs` and the end of `code` end with each turn what sees the
-    layer, `suspend` what keeps to it; `forget_files` drops what the sandbox knows of files by their numbers."""
+    layer, `suspend` what keeps to it; the `sandbox` is told when files have other numbers, and what the layer
+    plants."""
     policy = replace(paths, protected=(*protected, *paths.protected))
     layer.note_session(record.session_id)
-    layer.on_renewal(forget_files)
+    layer.on_renewal(sandbox.forget_files)
+    sandbox.list_planted = layer.list_planted
     if code is not None:
         layer.on_renewal(code.renew)
 
@@ -87,12 +92,20 @@ def open_staged_turns(  # noqa: PLR0913 - all that a turn does in a layer meets 
         suspend=suspend,
         read_script=read_script,
         is_guard_on=review.guards.is_on,
-        voting=EffectsVoting(review.voting, events, render=render_effects, is_sensitive=paths.is_sensitive),
+        is_sensitive=paths.is_sensitive,
+        voting=EffectsVoting(review.voting, events, render=render_effects),
         merge_left=left.merge,
         shared_files=SharedFiles(record.contents, list_hunks, render_unified_diff, paths.is_sensitive),
     )
     waiting = ("changes of an earlier turn wait in it for your review",) if layer.waiting else ()
+    machine = name_machine()
     entered = LayerEntered(
-        layer=layer.folder.id, workspace=layer.folder.workspace, notices=(*layer.notices, *waiting)
+        layer=layer.folder.id,
+        workspace=layer.folder.workspace,
+        machine=machine,
+        notices=(*layer.notices, *waiting),
     )
-    return StagedTurns(effects, end_programs, events, hold=layer.hold_turn, entered=entered)
+    inquiry = EffectsInquiry(
+        effects, review.ask, events, render=render_effects, machine=machine, records=record.records
+    )
+    return StagedTurns(effects, inquiry, end_programs, events, hold=layer.hold_turn, entered=entered)

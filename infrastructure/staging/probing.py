@@ -25,19 +25,31 @@ def find_obstacle(root: Path, environ: Mapping[str, str], trial: Sequence[str] =
 
     `trial` is the program that mounts one over it, for itself alone.
     """
-    if explained := explain_unfit(str(root), environ):
-        return explained
+    return explain_unfit(str(root), environ) or _try_mount(str(root), environ, trial)
+
+
+def find_mount_obstacle(environ: Mapping[str, str], trial: Sequence[str] = _TRIAL) -> str:
+    """Why no layer can be over any folder on the file system of the state; empty where some can. Blocks."""
+    if sys.platform != "linux":
+        return explain_unfit("", environ)
+    return _try_mount("", environ, trial)
+
+
+def _try_mount(root: str, environ: Mapping[str, str], trial: Sequence[str]) -> str:
+    """The same, tried over `root`, or over an empty folder where that is empty."""
     state = locate_state_folder(environ)
-    assert state is not None  # or there would be an explanation
+    if state is None:
+        return explain_unfit(root, environ)
     existing = next(each for each in (state, *state.parents) if os.path.isdir(each))
     try:
         with TemporaryDirectory(prefix="quorum-layer-", dir=existing, ignore_cleanup_errors=True) as folder:
             places = [os.path.join(folder, name) for name in ("up", "work")]
-            for place in places:
+            lower = root or os.path.join(folder, "lower")
+            for place in places if root else (lower, *places):
                 os.mkdir(place, 0o700)
             _check_room(os.path.join(folder, "room"))
             done = subprocess.run(
-                [*trial, str(root), *places],
+                [*trial, lower, *places],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_SECS,

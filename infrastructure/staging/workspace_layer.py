@@ -26,7 +26,13 @@ from quorum.infrastructure.staging.change_journal import (
 from quorum.infrastructure.staging.effects_planning import EffectsPlanner
 from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEffects
 from quorum.infrastructure.staging.entered import find_entered
-from quorum.infrastructure.staging.layer_folder import LayerFolder, hold_layer, remove_tree, wait_for_git
+from quorum.infrastructure.staging.layer_folder import (
+    LayerFolder,
+    hold_layer,
+    hold_workspace,
+    remove_tree,
+    wait_for_git,
+)
 from quorum.infrastructure.staging.layer_repository import (
     INDEX,
     LayerRepository,
@@ -111,6 +117,12 @@ class WorkspaceLayer:
         with self._turn, _explained(self._folder):
             yield
 
+    @contextmanager
+    def _change(self) -> Iterator[str]:
+        """The workspace, while nothing else changes it or reads the layer."""
+        with self._alone(), self._closed() as workspace, hold_workspace(self._folder):
+            yield workspace
+
     def _note_files(self, upper: str) -> None:
         with self._alone(), _open_lower(self._find_real()) as lower:
             self._open_reader(lower, upper=upper).note_before()
@@ -141,7 +153,7 @@ class WorkspaceLayer:
             return None
 
     def _apply(self, choice: EffectChoice, digest: str) -> AppliedEffects:
-        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._change() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             known = LowerFiles(self._folder.place)
             read = self._read(lower, known)
@@ -204,7 +216,7 @@ class WorkspaceLayer:
         return {}
 
     def _undo(self) -> AppliedEffects:
-        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._change() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             journal = next(
                 (each for each in reversed(_list_journals(self._folder)) if each.state == "settled"), None
@@ -231,7 +243,7 @@ class WorkspaceLayer:
             )
 
     def _redo(self) -> AppliedEffects:
-        with self._alone(), self._closed() as workspace, _open_lower(workspace) as lower:
+        with self._change() as workspace, _open_lower(workspace) as lower:
             self._finish_journals(lower)
             journal = _find_undone(self._folder)
             if journal is None:
@@ -315,8 +327,10 @@ def recover(folder: LayerFolder, environ: Mapping[str, str]) -> tuple[str, ...]:
             folder.renew_began()
             LowerFiles(folder.place).forget()
         repository = _open_repository(folder, lower, environ)
-        for journal in _list_journals(folder):
-            said += _recover_one(folder, journal, repository)
+        if journals := _list_journals(folder):
+            with hold_workspace(folder):
+                for journal in journals:
+                    said += _recover_one(folder, journal, repository)
         with suppress(
             PermissionError
         ):  # a folder that a program closed to all: whoever reads the layer says so

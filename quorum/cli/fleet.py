@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from quorum.application.ports.fleet import Fleet
     from quorum.domain.fleet_session import FleetRequest, FleetSession
+    from quorum.domain.review.mode import Mode
     from quorum.infrastructure.config.loading import LoadedSettings
 
 _WATCH_SECS = 2.0
@@ -74,25 +75,30 @@ class ChosenSessions(StartOptions):
 
 @contextmanager
 def _open_fleet(
-    options: StartOptions, root: Path, *, runs_sessions: bool = False
+    options: StartOptions, root: Path, *, starts_worker: bool = False
 ) -> Iterator[tuple[Fleet, LoadedSettings]]:
     """The fleet of the database that `[storage] url` names. Raises ConfigError, LedgerError and UsageError."""
-    from quorum.domain.review.mode import Mode
     from quorum.infrastructure.storage import open_fleet
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
-    if runs_sessions and loaded.settings.review.mode is Mode.STAGED:
-        raise UsageError(
-            f"the mode {Mode.STAGED} is none for a fleet: a session may go on on another machine, where what "
-            f"waits in its layer is not; name another --mode, or use quorum run --mode {Mode.STAGED}"
-        )
+    if starts_worker:
+        check_worker(loaded.settings.review.mode)
     fleet = open_fleet(loaded.settings.storage, os.environ)
     try:
         yield fleet, loaded
     finally:
         fleet.close()
+
+
+def check_worker(mode: Mode) -> None:
+    """Raise UsageError where sessions cannot work in this mode on this machine."""
+    from quorum.domain.review.mode import Mode
+    from quorum.infrastructure.staging.probing import find_mount_obstacle
+
+    if mode is Mode.STAGED and (why := find_mount_obstacle(os.environ)):
+        raise UsageError(f"the mode {mode} cannot be chosen on this machine: {why}; name another --mode")
 
 
 def _work(options: WorkOptions, root: Path) -> int:
@@ -108,7 +114,7 @@ def _work(options: WorkOptions, root: Path) -> int:
 
     from quorum.fleet.work import advance_sessions
 
-    with _open_fleet(options, root, runs_sessions=True) as (fleet, loaded):
+    with _open_fleet(options, root, starts_worker=True) as (fleet, loaded):
         return asyncio.run(
             advance_sessions(
                 fleet,
@@ -129,7 +135,7 @@ def _advance(options: AdvanceOptions, root: Path) -> int:
     session_id = options.session_id
     with ExitStack() as stack:
         try:
-            fleet, _ = stack.enter_context(_open_fleet(options, root, runs_sessions=True))
+            fleet, _ = stack.enter_context(_open_fleet(options, root))
         except LedgerError as error:
             complain([str(error)])
             return BUSY

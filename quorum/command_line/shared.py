@@ -40,6 +40,29 @@ FOLDERS = argument(
     action="append",
     help="add this folder to the workspace; repeat for more",
 )
+CHOICE_OF_EFFECTS = (
+    argument(
+        "--leave-out",
+        metavar="PATH",
+        dest="left_out",
+        action="append",
+        help="leave this file, folder or ref in the layer; repeat for more",
+    ),
+    argument(
+        "--include",
+        metavar="PATH",
+        dest="included",
+        action="append",
+        help="apply this protected file, too; repeat for more",
+    ),
+    argument(
+        "--overwrite",
+        metavar="PATH",
+        dest="overwritten",
+        action="append",
+        help="replace what you changed there yourself meanwhile; repeat for more",
+    ),
+)
 SAFE = flag(
     "--safe",
     help="use nothing that you or the project added, such as hooks, servers, instructions, rules that allow",

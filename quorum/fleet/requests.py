@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from quorum.domain.errors import GoalRefused, ToolError
-from quorum.domain.events.event import CallStarted, TurnFinished
+from quorum.domain.events.event import CallStarted
 from quorum.domain.fleet_session import (
     LEAST_PRIORITY,
     MOST_PRIORITY,
@@ -24,6 +24,7 @@ from quorum.domain.fleet_session import (
     LiveWorker,
 )
 from quorum.domain.goal import read_commands
+from quorum.domain.sessions.asked_effects import find_last_report
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -243,8 +244,7 @@ def encode_result(
         "state": session.state.value,
         "error": mask(session.advance.error),
     }
-    ends = [record.event for record in records if isinstance(record.event, TurnFinished)]
-    if not ends:
+    if (report := find_last_report(records)) is None:
         return {
             **head,
             "session_id": session.session_id,
@@ -252,7 +252,7 @@ def encode_result(
             "last_call": _describe_last_call(records, mask),
         }
     # A report has an error of its own where the turn failed.
-    return {**head, **(ends[-1].report).to_json()}
+    return {**head, **report.to_json()}
 
 
 def _describe_last_call(records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> JsonValue:

@@ -85,6 +85,7 @@ async def advance_session(
                     raise printer.lost
                 return report.exit_code
             case LeftOpen() as left:
+                await printer.read_staged(agent)
                 end_process(left, agent, printer)
 
 

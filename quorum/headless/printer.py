@@ -460,10 +460,10 @@ class HeadlessPrinter:
     def leave(self, report: RunReport, digests: Sequence[str]) -> None:
         """Print that a run ends with reviews of these digests open. `stream-json` has printed the reviews."""
         if self._output == "json":
-            waiting = {"waiting": list(digests), **self._questions.to_json()}
+            waiting = {"waiting": list(digests), **self._questions.to_json(), **self._staged.to_json()}
             self._print(render_json_line({**report.to_json(), **waiting}))
-        elif self._output == "text" and self._questions.text:
-            self._print(_answer(self._questions.text))
+        elif self._output == "text" and (said := report.text or self._questions.text):
+            self._print(_answer(said))
 
     def _render_event(self, event: Event) -> JsonObject:
         """The last line is the object of `--output json` with a type in front."""

@@ -65,9 +65,8 @@ class Rig:
             events,
             queue_note=self._note,
             render_diff=render_unified_diff,
-            voting=EffectsVoting(
-                voting, events, render=render_effects, is_sensitive=lambda path: path.endswith("/.env")
-            ),
+            is_sensitive=lambda path: path.endswith("/.env"),
+            voting=EffectsVoting(voting, events, render=render_effects),
         )
 
     async def _note(self, _text: str) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quorum.infrastructure.execution.program import close_process_to_inspection, open_process_to_inspection
+from tests.support.layer_process import run_forked
+
 ROOT = Path(__file__).parents[2]
 _CODE = """
 import subprocess, sys, os
@@ -36,3 +39,24 @@ def test_a_command_cannot_read_our_keys_from_proc() -> None:
 
     assert "sk-secret" not in result.stdout
     assert result.stdout.split()[-1] == "0"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system offers no such protection")
+def test_a_fork_of_a_closed_process_can_be_opened_to_itself_as_a_user_namespace_takes_it() -> None:
+    def write() -> bool:
+        try:
+            os.close(os.open("/proc/self/oom_score_adj", os.O_WRONLY))
+        except OSError:
+            return False
+        return True
+
+    def look() -> tuple[bool, bool]:
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        close_process_to_inspection()
+        closed = write()
+        open_process_to_inspection()
+        return closed, write()
+
+    assert run_forked(look) == (False, True)

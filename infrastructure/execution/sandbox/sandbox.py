@@ -113,6 +113,8 @@ class Sandbox:
         self._list_hosts = list_hosts
         self._tmp = tmp
         self._check_layer = check_layer
+        self.list_planted: Callable[[], tuple[str, ...]] = tuple
+        """What was written in the layer that programs start by themselves, a clause each. Blocks."""
         self._needs_proof = needs_proof
         self._secrets = secrets or CommandSecrets({})
         self._is_git_open = is_git_open or check_layer is not None

@@ -225,7 +225,9 @@ class RunCommand:
         asked = tuple(each.text for each in confinement.asked_hosts)
         verdict = replace(verdict, asked_hosts=asked, reached_hosts=confinement.reached)
         if confinement.is_left or confinement.opens_git:
-            return replace(verdict, leaves_sandbox=confinement.is_left, opens_git=confinement.opens_git)
+            planted = await asyncio.to_thread(self._sandbox.list_planted) if confinement.is_left else ()
+            verdict = replace(verdict, leaves_sandbox=confinement.is_left, planted=planted)
+            return replace(verdict, opens_git=confinement.opens_git)
         if verdict.is_read_only:
             return verdict
         gap = await asyncio.to_thread(self._sandbox.find_gap)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
-from quorum.command_line.shared import PLACES
+from quorum.command_line.shared import CHOICE_OF_EFFECTS, PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
@@ -43,10 +43,18 @@ class ShowDecisionOptions(StartOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions(StartOptions):
-    """The digest of what is approved or rejected, and why."""
+    """The digest of what is approved or rejected, and why; of changes in a layer, also what is left out, taken
+    in and overwritten of them, and whether they are dropped."""
 
     name: str = ""
     reason: str = ""
+    left_out: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
+    overwritten: tuple[str, ...] = ()
+    discard: bool = False
+
+    def find_conflict(self) -> str:
+        return "--discard drops all: the model reads no --reason" if self.discard and self.reason else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +143,20 @@ def _reply(options: ReplyOptions, root: Path) -> int:
 
 
 def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
+    from quorum.domain.staging.effects_answer import EffectsAnswer
+
     async def answer(inbox: Inbox, _build_mask: Callable[[], Callable[[str], str]]) -> None:
-        review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
-        verb = "approved" if approves else "rejected"
+        given = EffectsAnswer(
+            left_out=options.left_out,
+            included=options.included,
+            overwritten=options.overwritten,
+            discards=options.discard,
+        )
+        if given != EffectsAnswer():
+            review = await inbox.answer_effects(options.name, given)
+        else:
+            review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
+        verb = "approved" if approves else "discarded" if options.discard else "rejected"
         if approves and review.signing is not None:
             verb = review.signatures
             if review.signing.describe_missing(review.signed_by):
@@ -211,7 +230,7 @@ COMMAND = CommandGroup(
             details="The process that has the session takes the answer within a second or two; without one, "
             "the call runs when the session is resumed. The exit code is 2 where the decision does not wait "
             "any more.",
-            arguments=(argument("name", metavar="DIGEST", help=_DIGEST), *PLACES),
+            arguments=(argument("name", metavar="DIGEST", help=_DIGEST), *CHOICE_OF_EFFECTS, *PLACES),
             examples=(("quorum inbox approve 5f0c2a9b77d1e340", "what quorum inbox show has printed"),),
         ),
         "answer": CliCommand(
@@ -234,9 +253,11 @@ COMMAND = CommandGroup(
             AnswerOptions,
             _reject,
             summary="Do not let the call of this digest run.",
+            details="Changes in a layer stay there: with a reason the model goes on with them.",
             arguments=(
                 argument("name", metavar="DIGEST", help=_DIGEST.replace("approve", "reject")),
                 argument("--reason", metavar="TEXT", help="why; the model reads it"),
+                flag("--discard", help="of changes in a layer: drop them for good"),
                 *PLACES,
             ),
             examples=(('quorum inbox reject 5f0c2a9b77d1e340 --reason "use the test database"', ""),),

@@ -15,10 +15,13 @@ from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.review.person_question import find_question, render_question
 from quorum.domain.sessions.waiting_review import WaitingReview
+from quorum.domain.staging.effects_answer import find_effects_question
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable, split_paragraphs
 from quorum.text_table import Column, render_text_table
+
+_SHOWN = ("command", "path", "url", "question", "summary")
 
 
 def render_inbox(
@@ -63,7 +66,10 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
             for name, value in sorted(seal.environment.items())
         ),
     ]
-    if (question := find_question(packet.call)) is not None:
+    if (effects := find_effects_question(packet.call.tool_name, packet.call.arguments)) is not None:
+        shown = ["changes", make_printable(mask(effects.text))]
+        bound.insert(2, ("layer", f"{effects.layer} on {effects.machine}"))
+    elif (question := find_question(packet.call)) is not None:
         shown = ["question", make_printable(mask(render_question(question)))]
     else:
         shown = ["arguments", _encode_arguments(packet, mask)]
@@ -131,9 +137,7 @@ def _describe_state(review: WaitingReview, mask: Callable[[str], str]) -> str:
 def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
     """The call on one line."""
     given = packet.call.arguments
-    plain = next(
-        (given[key] for key in ("command", "path", "url", "question") if isinstance(given.get(key), str)), None
-    )
+    plain = next((given[key] for key in _SHOWN if isinstance(given.get(key), str)), None)
     shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
     return _make_line(f"{format_tool_name(packet.call.tool_name)}: {shown}", mask)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
-from quorum.command_line.shared import PLACES
+from quorum.command_line.shared import CHOICE_OF_EFFECTS, PLACES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,27 +119,7 @@ COMMAND = CommandGroup(
             details="Protected files are applied only where --include names them. Exit code 1: it was refused, "
             "and your folder is as it was.",
             arguments=(
-                argument(
-                    "--leave-out",
-                    metavar="PATH",
-                    dest="left_out",
-                    action="append",
-                    help="leave this file, folder or ref in the layer; repeat for more",
-                ),
-                argument(
-                    "--include",
-                    metavar="PATH",
-                    dest="included",
-                    action="append",
-                    help="apply this protected file, too; repeat for more",
-                ),
-                argument(
-                    "--overwrite",
-                    metavar="PATH",
-                    dest="overwritten",
-                    action="append",
-                    help="replace what you changed there yourself meanwhile; repeat for more",
-                ),
+                *CHOICE_OF_EFFECTS,
                 argument("--digest", metavar="DIGEST", help="only if it is this that you have seen"),
                 _JSON,
                 *PLACES,

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,9 @@ from quorum.cli.staged import (
 )
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, StagingError
-from quorum.domain.staging.effects_overview import EffectsOverview, list_choices
-from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice
+from quorum.domain.staging.effects_answer import EffectsAnswer
+from quorum.domain.staging.effects_overview import EffectsOverview
+from quorum.domain.staging.layer_effects import AppliedEffects
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
@@ -249,7 +250,8 @@ async def apply(wish: ApplyOptions, store: LayerStore) -> int:
     async with store.open(stored) as review:
         packet = await review.read()
         _check_digest(wish.digest, packet)
-        choice = choose(packet, wish)
+        given = EffectsAnswer(left_out=wish.left_out, included=wish.included, overwritten=wish.overwritten)
+        choice = given.choose(packet.effects)
         applied = await review.apply(packet, choice)
         waits = len(choice.left_out) if applied.is_done else 0
     _print_outcome(wish, stored, store, applied, verb="applied")
@@ -267,32 +269,6 @@ def _check_digest(digest: str, packet: EffectsPacket) -> None:
         raise UsageError(
             f"the layer holds other changes than those of {digest}: look at them with quorum staged show"
         )
-
-
-def choose(packet: EffectsPacket, wish: ApplyOptions) -> EffectChoice:
-    """What the options choose of the effects. Raises UsageError for a path that is none of them."""
-    overview = EffectsOverview.of(packet.effects)
-    known = {name for row in overview.rows for name in list_choices(row)}
-    protected = {effect.path for effect in overview.files if effect.protected}
-    conflicts = {each.path for each in overview.files if each.conflict}
-    conflicts |= {commit.ref for commit in overview.commits if commit.conflict}
-    first = overview.find_first_choice().left_out
-    included = _find(wish.included, known & protected, "a protected file among the changes")
-    left = (first - included) | _find(wish.left_out, known, "among the changes")
-    return EffectChoice(
-        left_out=left, overwrite=_find(wish.overwritten, conflicts, "in conflict with your own changes")
-    )
-
-
-def _find(names: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
-    found: set[str] = set()
-    for name in names:
-        folder = f"{name.removeprefix('./').rstrip('/')}/"
-        below = {path for path in known if path == folder[:-1] or path.startswith(folder)}
-        if not below:
-            raise UsageError(f"{name} is not {what}: name it as quorum staged show does")
-        found |= below
-    return frozenset(found)
 
 
 async def discard(wish: DiscardOptions, store: LayerStore) -> int:

@@ -26,7 +26,9 @@ from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.person_question import find_question
 from quorum.domain.review.questions import omit_guard
+from quorum.domain.staging.effects_answer import EffectNames, EffectsAnswer
 from quorum.domain.struct_json import struct_to_json
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import split_paragraphs
 from quorum.domain.text.unified_diff import parse_diff
@@ -85,6 +87,13 @@ class InboxQuestions:
         except QuorumError as refusal:
             raise NotDone(str(refusal)) from refusal
         return review.signatures or _describe_taking(review)
+
+    async def answer_effects(self, digest: str, given: EffectsAnswer) -> None:
+        """Have what is asked about the changes in a layer be done so. Raises NotDone."""
+        try:
+            await self._inbox.answer_effects(digest, given)
+        except QuorumError as refusal:
+            raise NotDone(str(refusal)) from refusal
 
     async def reply(self, digest: str, reply: str) -> None:
         """Reply to a question of the model. Raises NotDone."""
@@ -147,6 +156,8 @@ def describe_briefly(question: PendingQuestion) -> str:
         return {"trust": "trust in files of a project", "spend": "a spend cap"}.get(
             question.kind, question.kind
         )
+    if question.effects is not None:
+        return question.effects.summary[:200]
     if question.command is not None:
         return question.command.partition("\n")[0][:200]
     paths = [str(file.get("path")) for file in _list_files(question)]
@@ -186,16 +197,24 @@ def _render_substance(question: PendingQuestion) -> Iterator[str]:
         yield f"<ol>{''.join(f'<li>{escape_line(option)}</li>' for option in question.options)}</ol>"
     elif question.kind != "review":
         yield from (f"<p>{escape_line(note)}</p>" for note in question.notes)
+    elif question.effects is not None:
+        yield _block(question.effects.text, question.objections)
+        yield _diff_block(question.diff or "", question.objections)
     elif question.diff is not None:
         shown = question.diff or "the file's text stays as it is"
-        yield _block(shown, question.objections, [_CLASSES.get(line.sign, "") for line in parse_diff(shown)])
+        yield _diff_block(shown, question.objections)
         if _BINARY.fullmatch(question.diff):
             yield _block(arguments, question.objections)
     elif question.command is not None:
         yield _block(question.command, question.objections)
     else:
         yield _block(arguments, question.objections)
-    yield from (f"<p>{escape_line(text)}</p>" for text in question.arguments)
+    if question.effects is None:
+        yield from (f"<p>{escape_line(text)}</p>" for text in question.arguments)
+
+
+def _diff_block(text: str, objections: Sequence[str]) -> str:
+    return _block(text, objections, [_CLASSES.get(line.sign, "") for line in parse_diff(text)])
 
 
 def _block(text: str, objections: Sequence[str], classes: Sequence[str] = ()) -> str:
@@ -321,6 +340,8 @@ class DecisionLinks:
 
 
 _STYLE = "page.css"
+_TAKE, _REPLACE = "take", "replace"
+_MOST_OPEN = 20
 _REFRESH = '<meta http-equiv="refresh" content="5">\n'
 _LONGEST_REASON = 2000
 _GONE = web.HTTPGone.status_code
@@ -436,12 +457,17 @@ class ApprovalsPage:
         if target is None:
             return _tell("This link was used, or is not for this browser. Nothing was decided.", status=_GONE)
         decision, digest = form.get("decision"), form.get("digest")
-        if decision not in ("approve", "reject") or digest != target.digest:
+        if decision not in ("approve", "reject", "discard") or digest != target.digest:
             return _tell("The form is about something else. Nothing was decided.", status=400)
         reason, then = form.get("reason", "").strip()[:_LONGEST_REASON], ""
         try:
             app, question = await self._find(target)
-            if decision == "approve":
+            if question.effects is not None and isinstance(app, InboxQuestions) and decision != "reject":
+                _check_approvable(app, question)
+                await app.answer_effects(target.digest, read_effects_answer(form, question.effects.names))
+            elif decision == "discard":
+                raise NotDone("only changes in a layer can be discarded")
+            elif decision == "approve":
                 _check_approvable(app, question)
                 if question.kind == "question":
                     await app.reply(target.digest, reason)
@@ -454,7 +480,7 @@ class ApprovalsPage:
         accepted = (
             "answered" if question.kind == "question" else "said yes to" if question.signing else "approved"
         )
-        done = accepted if decision == "approve" else "rejected"
+        done = {"approve": accepted, "discard": "discarded"}.get(decision, "rejected")
         complain([f"{done} on the page of pending reviews: {question.tool}, packet {question.digest}"])
         more = f": {then}" if then else ""
         return _tell(f"You have {done} {format_tool_name(question.tool)}, packet {question.digest[:12]}{more}.")
@@ -512,6 +538,9 @@ def _answer_forms(
     if question.kind == "question":
         yield from _reply_forms(app, question, link, hidden)
         return
+    if (effects := question.effects) is not None:
+        yield from render_effects_forms(effects.names, _explain_approval_problem(app, question), link, hidden)
+        return
     yield (
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
         'value="reject"><label for="reason">Reason, for the model (optional)</label><input id="reason" '
@@ -526,6 +555,63 @@ def _answer_forms(
         f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" '
         f'value="approve"><button class="approve">{verb} packet {escape_line(question.digest[:12])}</button>'
         "</form>"
+    )
+
+
+def render_effects_forms(names: EffectNames, problem: str, link: str, hidden: str) -> Iterator[str]:
+    """What is applied, line by line; words for the model, which goes on in the layer; and the end of it all."""
+    head = f'<form method="post" action="/approvals/{link}">{hidden}<input type="hidden" name="decision" value='
+    if problem:
+        yield f'<p class="said">{escape_line(problem)}</p>'
+    else:
+        special = names.protected | names.conflicts
+        lines = [(row in special, _effect_line(place, row, names)) for place, row in enumerate(names.rows)]
+        first, rest = (
+            "".join(line for is_first, line in lines if is_first is wanted) for wanted in (True, False)
+        )
+        if len(lines) > _MOST_OPEN:
+            rest = f"<details><summary>{format_amount(len(lines), 'line')}</summary>{rest}</details>"
+        yield (
+            f'{head}"approve"><fieldset class="lines"><legend>What is applied</legend>{first}{rest}</fieldset>'
+            '<button class="approve">Apply what is ticked</button></form>'
+        )
+    yield (
+        f'{head}"reject"><label for="reason">Words for the model, which goes on in the layer (without any, the '
+        f'changes stay there)</label><input id="reason" name="reason" maxlength="{_LONGEST_REASON}" '
+        'autocomplete="off"><button class="reject">Apply nothing</button></form>'
+    )
+    yield (
+        f'{head}"discard"><label class="line"><input type="checkbox" name="sure" required>Drop all changes for '
+        'good</label><button class="reject">Discard</button></form>'
+    )
+
+
+def _effect_line(place: int, row: str, names: EffectNames) -> str:
+    is_protected = row in names.protected
+    remark = ' <span class="danger">protected: it can act on its own</span>' if is_protected else ""
+    ticked = "" if is_protected else " checked"
+    line = (
+        f'<label class="line"><input type="checkbox" name="{_TAKE}{place}"{ticked}>'
+        f"<code>{escape_line(row)}</code>{remark}</label>"
+    )
+    if row not in names.conflicts:
+        return line
+    return (
+        f'{line}<label class="line inner"><input type="checkbox" name="{_REPLACE}{place}">replace what '
+        "was changed there in the folder</label>"
+    )
+
+
+def read_effects_answer(form: Mapping[str, str], names: EffectNames) -> EffectsAnswer:
+    """What such a form says about these lines."""
+    if form.get("decision") == "discard":
+        return EffectsAnswer(discards=True)
+    taken = {row for place, row in enumerate(names.rows) if f"{_TAKE}{place}" in form}
+    replaced = {row for place, row in enumerate(names.rows) if f"{_REPLACE}{place}" in form}
+    return EffectsAnswer(
+        left_out=tuple(row for row in names.rows if row not in taken and row not in names.protected),
+        included=tuple(row for row in names.rows if row in taken and row in names.protected),
+        overwritten=tuple(row for row in names.rows if row in replaced),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from quorum.domain.staging.effects_answer import EffectsQuestion, find_effects_question
 from quorum.infrastructure.tools.built_in_tools import find_built_in_traits
 from quorum.rpc.client import NoAnswer, send_request
 
@@ -71,6 +72,11 @@ class PendingQuestion:
         arguments = self.packet.get("arguments")
         traits = find_built_in_traits(self.tool)
         return traits.find_command(arguments) if traits and isinstance(arguments, Mapping) else None
+
+    @property
+    def effects(self) -> EffectsQuestion | None:
+        """What waits in a layer; None where it is a call."""
+        return find_effects_question(self.tool, self.packet.get("arguments"))
 
     @property
     def diff(self) -> str | None:

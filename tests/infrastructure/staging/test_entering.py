@@ -21,15 +21,17 @@ from quorum.infrastructure.staging.layer_folder import (
     LayerFolder,
     create_layer,
     hold_layer,
+    hold_workspace,
     is_held,
     list_places,
     locate_layers_of,
+    read_layer,
     remove_tree,
 )
 from quorum.infrastructure.staging.stored_layers import list_layers, list_unreadable
 from quorum.infrastructure.staging.waiting_layers import describe_layers, is_waiting
 from quorum.infrastructure.staging.workspace_layer import recover
-from tests.support.layer_process import layers, run_forked, run_in_layer
+from tests.support.layer_process import fork_alone, layers, run_forked, run_in_layer
 
 pytestmark = pytest.mark.usefixtures("layers")
 __all__ = ["layers"]
@@ -473,3 +475,36 @@ def test_a_session_comes_back_to_its_own_layer_and_another_one_to_the_first_in_w
     assert enter("bb") == ["bb22"]
     assert enter("aa11") == ["aa11"]
     assert enter("") == enter("cc33") == ["aa11"]
+
+
+def test_where_sessions_do_not_share_layers_effects_stay_with_theirs(home: Home) -> None:
+    def work(session: str) -> list[str]:
+        def write() -> list[str]:
+            entered = enter_layer(home.root, home.environ, session=session, is_shared=False)
+            found = os.listdir(entered.folder.upper)
+            entered.note_session(session)
+            (home.root / session).write_text("made")
+            return found
+
+        return run_forked(write)
+
+    assert [work("one"), work("two"), work("one"), work("two")] == [[], [], ["one"], ["two"]]
+
+
+def test_of_two_processes_one_at_a_time_changes_the_workspace(home: Home) -> None:
+    folder = read_layer(create_layer(home.state, str(home.root)))
+    other = read_layer(create_layer(home.state, str(home.root)))
+    began, ends = os.pipe(), os.pipe()
+    if (child := fork_alone()) == 0:
+        with hold_workspace(folder):
+            os.write(began[1], b"x")
+            os.read(ends[0], 1)
+        os._exit(0)
+    os.read(began[0], 1)
+
+    with pytest.raises(StagingError, match="another quorum applies changes"), hold_workspace(other, secs=0):
+        pass
+    os.write(ends[1], b"x")
+    os.waitpid(child, 0)
+    with hold_workspace(other, secs=0):
+        pass

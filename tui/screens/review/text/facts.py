@@ -14,6 +14,7 @@ from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.questions import ReviewRequest, omit_guard
+from quorum.domain.staging.effects_answer import find_effects_question
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import split_paragraphs
@@ -262,6 +263,9 @@ def _render_other_arguments(
     packet: ReviewPacket, beside_command: frozenset[str] = _SAID_BESIDE_COMMAND
 ) -> Iterator[str]:
     """Arguments that neither diff nor command shows."""
+    if (effects := find_effects_question(packet.call.tool_name, packet.call.arguments)) is not None:
+        yield from filter(None, effects.text.split("\n"))
+        return
     said: frozenset[str]
     if packet.seal.diff:
         said = _SAID_BY_DIFF
