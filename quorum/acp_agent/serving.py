@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
@@ -50,14 +50,23 @@ from acp.schema import (
 
 from quorum.acp_agent.client_approver import DIFF_CLIENTS, NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
-from quorum.acp_agent.client_session import ClientSession, SessionComposer, find_own_folder
-from quorum.acp_agent.config_options import ConfigOptions, list_modes, list_offered_models, restore_mode
+from quorum.acp_agent.client_session import ClientSession, OpenedRecord, SessionComposer, find_own_folder
+from quorum.acp_agent.config_options import (
+    ConfigOptions,
+    list_modes,
+    list_offered_models,
+    restore_mode,
+    was_staged,
+)
+from quorum.acp_agent.effects_question import WORDS, EffectsQuestion
+from quorum.acp_agent.layered_session import LayeredSession, SessionPlace
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.standard_io import (
     CANCEL_REQUEST,
     REQUEST_SENT,
+    SERVERS_OFFERED,
     Outbox,
     SessionUpdate,
     StandardIoTransport,
@@ -65,11 +74,17 @@ from quorum.acp_agent.standard_io import (
 from quorum.acp_agent.tool_calls import show_line
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.command_line.options import StartOptions
-from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
+from quorum.domain.errors import ConfigError, LedgerError, ModeRefused, ProviderError, QuorumError
 from quorum.domain.mcp.server_question import ServerQuestion
+from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.staging.entered import find_entered
 from quorum.version import __version__
+
+if TYPE_CHECKING:
+    from quorum.acp_agent.layer_worker import LayerWorker
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _RESOURCE_NOT_FOUND = -32002
@@ -90,8 +105,10 @@ class ProtocolAgent:
         self._client: AgentSideConnection | None = None
         self._capabilities: ClientCapabilities | None = None
         self._client_name = ""
-        self._sessions: dict[str, ClientSession] = {}
+        self._sessions: dict[str, ClientSession | LayeredSession] = {}
         self._is_opening = asyncio.Lock()
+        self._crossings: dict[str, asyncio.Event] = {}
+        self._told = set[asyncio.Future[None]]()
         self._refused_in: Path | None = None
 
     def on_connect(self, conn: AgentSideConnection) -> None:
@@ -155,7 +172,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> NewSessionResponse:
         session = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
-        return NewSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+        return NewSessionResponse(session_id=session.session_id, **session.list_choices())
 
     async def load_session(
         self,
@@ -193,7 +210,7 @@ class ProtocolAgent:
     ) -> ForkSessionResponse:
         choice = NamedSession((await self._find(session_id)).id)
         session = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
-        return ForkSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+        return ForkSessionResponse(session_id=session.session_id, **session.list_choices())
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -211,7 +228,7 @@ class ProtocolAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """End a session; a prompt that is being answered is cancelled."""
-        session = self._require_session(session_id)
+        session = await self._require_session(session_id)
         del self._sessions[session_id]
         try:
             await session.close()
@@ -242,12 +259,16 @@ class ProtocolAgent:
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
-        return await self._require_session(session_id).answer(prompt)
+        session = await self._require_session(session_id)
+        try:
+            return await session.answer(prompt)
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the prompt that is being answered. A session that is not open has none."""
         if (session := self._sessions.get(session_id)) is not None:
-            session.cancel()
+            await session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         await self._choose(session_id, "mode", mode_id)
@@ -258,18 +279,75 @@ class ProtocolAgent:
     ) -> SetSessionConfigOptionResponse:
         """Choose the review mode, the model, or its effort."""
         session = await self._choose(session_id, config_id, str(value))
-        return SetSessionConfigOptionResponse(config_options=session.config.list())
+        return SetSessionConfigOptionResponse(config_options=session.list_options())
 
-    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession:
-        session = self._require_session(session_id)
+    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession | LayeredSession:
+        session = await self._require_session(session_id)
         try:
-            await session.config.choose(option, value)
+            if option == "mode" and session.crosses_layer(value):
+                return await self._cross(session, Mode(value))
+            await session.choose(option, value)
         except (ModeRefused, ProviderError) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
-        await session.outbox.flush()
         return session
+
+    async def _cross(
+        self, session: ClientSession | LayeredSession, mode: Mode
+    ) -> ClientSession | LayeredSession:
+        """Have the session continue in a layer over its folder, or out of it, in another process than before.
+        What is asked of it meanwhile waits. Where that fails, it continues where it was.
+
+        Raises ModeRefused, and what opening a session raises.
+        """
+        if session.is_busy:
+            raise ModeRefused(
+                f"a prompt is being answered in this session; wait for its end, or cancel it: then choose {mode}"
+            )
+        given = await self._composer.load_settings(session.place)
+        if (why := await self._explain_no_crossing(session, given.loaded, mode)) is not None:
+            raise ModeRefused(f"{mode} cannot be had: {why}")
+        session_id = session.session_id
+        crossed = self._crossings[session_id] = asyncio.Event()
+        before = self._sessions.pop(session_id)
+        try:
+            async with self._is_opening:
+                await before.close()
+                self._sessions[session_id] = after = await self._reopen(session_id, before, mode)
+        finally:
+            del self._crossings[session_id]
+            crossed.set()
+        return after
+
+    async def _reopen(
+        self, session_id: str, before: ClientSession | LayeredSession, mode: Mode
+    ) -> ClientSession | LayeredSession:
+        try:
+            after = await self._open_place(before.place, NamedSession(session_id), mode=mode)
+        except BaseException:
+            former = Mode.STAGED if isinstance(before, LayeredSession) else before.agent.review.mode
+            with suppress(QuorumError, RequestError):
+                self._sessions[session_id] = again = await self._open_place(
+                    before.place, NamedSession(session_id), mode=former
+                )
+                again.release()
+            raise
+        after.release()
+        return after
+
+    async def _explain_no_crossing(
+        self, session: ClientSession | LayeredSession, loaded: LoadedSettings, mode: Mode
+    ) -> str | None:
+        """Why the session cannot go into a layer or out of one, for a mode; None where it can."""
+        if isinstance(session, LayeredSession):
+            return loaded.policy.explain_mode_refusal(mode, loaded.settings.models.review)
+        agent = session.agent
+        if not agent.record.outlives:
+            return "this session is kept nowhere, so that no other process could continue it"
+        if agent.jobs.is_any_running:
+            return "commands run in the background and would end; have the model stop them first"
+        return await _explain_no_layer(loaded, session.place.root)
 
     # ---------------------------------------------------------------- the end
 
@@ -277,16 +355,21 @@ class ProtocolAgent:
         """The client is gone: end all sessions, but for those that ask. Whether there are such; then the
         process is to end at once, and their questions stay open in the ledger."""
         self._is_closing = True
-        asking = {session for session in self._sessions.values() if session.is_asking}
-        for session in set(self._sessions.values()) - asking:
-            session.cancel()
+        layered = [session for session in self._sessions.values() if isinstance(session, LayeredSession)]
+        own = [session for session in self._sessions.values() if isinstance(session, ClientSession)]
+        for one in layered:
+            one.hang_up()
+        asking = {session for session in own if session.is_asking}
+        for session in set(own) - asking:
+            await session.cancel()
         if not asking:
             await self._settle()
-        for session in tuple(self._sessions.values()):
+        for session in own:
             try:
                 await (session.abandon() if session in asking else session.close())
             except LedgerError as error:
                 complain([str(error)])
+        await asyncio.gather(*(one.leave() for one in layered))
         try:
             await self._composer.close()
         except LedgerError as error:
@@ -304,39 +387,94 @@ class ProtocolAgent:
         *,
         fork: bool = False,
         replays: bool = False,
-    ) -> ClientSession:
+    ) -> ClientSession | LayeredSession:
         """The session. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
         root = _require_folder(cwd)
         folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
+        place = SessionPlace(root, folders, mcp_servers or (), SERVERS_OFFERED.get())
         try:
             async with self._is_opening:
-                session, notices = await self._compose(
-                    root, choice, mcp_servers or (), folders, fork=fork, replays=replays
-                )
+                session = await self._open_place(place, choice, fork=fork, replays=replays)
         except ProviderError as error:
             self._refused_in = root
             raise explain_sign_in(error, root) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
-        self._sessions[session.agent.session_id] = session
-        await session.greet(notices)
-        asyncio.get_running_loop().call_soon(session.outbox.open)
+        self._sessions[session.session_id] = session
+        asyncio.get_running_loop().call_soon(session.release)
         return session
 
-    async def _compose(
+    async def _open_place(
         self,
-        root: Path,
+        place: SessionPlace,
         choice: SessionChoice,
-        servers: Sequence[ClientServer],
-        folders: Sequence[str],
         *,
-        fork: bool,
-        replays: bool,
-    ) -> tuple[ClientSession, tuple[str, ...]]:
+        fork: bool = False,
+        replays: bool = False,
+        mode: Mode | None = None,
+    ) -> ClientSession | LayeredSession:
+        """The session in this mode, or else in that in which it was last, or that of the settings: in a process
+        of its own where that is `staged`."""
+        given = await self._composer.load_settings(place, mode)
+        asked = given.loaded.settings.review.mode
+        is_staged = asked is Mode.STAGED and find_entered() is None
+        if is_staged and (why := await _explain_no_layer(given.loaded, place.root)) is not None:
+            raise ConfigError(f"{Mode.STAGED} cannot be had: {why}")
+        if is_staged and isinstance(choice, NewSession):
+            return await self._open_layered(place, "session/new")
+        opened = await self._composer.open_record(place.root, given, choice, fork=fork)
+        notices: tuple[str, ...] = ()
+        if (
+            mode is None
+            and find_entered() is None
+            and asked is not Mode.READ_ONLY
+            and was_staged(opened.record)
+        ):
+            why = await _explain_no_layer(given.loaded, place.root)
+            is_staged = why is None
+            if why is not None:
+                notices = (f"{Mode.STAGED}, in which this session was, cannot be had: {why}",)
+        if not is_staged:
+            session, said = await self._compose(place, opened, replays=replays, keeps_mode=mode is not None)
+            await session.greet((*said, *notices))
+            return session
+        await opened.record.release()
+        method = "session/load" if replays else "session/resume"
+        return await self._open_layered(place, method, opened.record.session_id)
+
+    async def _open_layered(self, place: SessionPlace, method: str, session_id: str = "") -> LayeredSession:
         client = self._client
         assert client is not None
-        opened = await self._composer.open_record(root, choice, fork=fork, servers=servers)
+
+        async def start(session_id: str, on_end: Callable[[str], None]) -> LayerWorker:
+            from quorum.acp_agent.layer_worker import LayerWorker
+
+            return await LayerWorker.start(
+                place.root, session_id, client, self._capabilities, self._client_name, on_end
+            )
+
+        session = LayeredSession(client, place, start, self._tell)
+        await session.open(method, session_id)
+        return session
+
+    def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
+        """Have the client told something; one that is gone is not."""
+
+        async def tell() -> None:
+            with suppress(ConnectionError):
+                await telling
+
+        task = asyncio.ensure_future(tell())
+        self._told.add(task)
+        task.add_done_callback(self._told.discard)
+
+    async def _compose(
+        self, place: SessionPlace, opened: OpenedRecord, *, replays: bool, keeps_mode: bool
+    ) -> tuple[ClientSession, tuple[str, ...]]:
+        root, folders = place.root, place.folders
+        client = self._client
+        assert client is not None
         session_id = opened.record.session_id
 
         async def send(update: SessionUpdate) -> None:
@@ -363,7 +501,12 @@ class ProtocolAgent:
 
         outbox = Outbox(send)
         files = self._capabilities.fs if self._capabilities is not None else None
-        buffers = UnsavedBuffers(read if files is not None and files.read_text_file else None, root)
+        layer = find_entered()
+        buffers = UnsavedBuffers(
+            read if files is not None and files.read_text_file else None,
+            root,
+            saved_in=Path(layer.real) if layer is not None else root,
+        )
         approver = ClientApprover(
             ask,
             outbox,
@@ -377,27 +520,39 @@ class ProtocolAgent:
         try:
             if replays:
                 history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
-                for place, update in enumerate(history):
+                for number, update in enumerate(history):
                     await send(update)
-                    if place % _AT_ONCE == 0:  # other sessions run meanwhile
+                    if number % _AT_ONCE == 0:  # other sessions run meanwhile
                         await asyncio.sleep(0)
         except BaseException:
             await opened.record.release()
             raise
         agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
-        await restore_mode(agent, opened.record)
+        if not keeps_mode:
+            await restore_mode(agent, opened.record)
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
         models = list_offered_models(opened.loaded, agent.models.configured_providers)
         config = ConfigOptions(agent, await list_modes(agent), models)
         feed.follow_config(config)
         session = ClientSession(
-            agent, config=config, feed=feed, outbox=outbox, approver=approver, prompts=prompts
+            agent,
+            place,
+            config=config,
+            feed=feed,
+            outbox=outbox,
+            approver=approver,
+            prompts=prompts,
+            effects=EffectsQuestion(
+                agent, approver, outbox, elicit=elicit, takes_words=can_elicit(WORDS, self._capabilities)
+            ),
         )
         return session, notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
         """The recorded session of this id; one that this client has open is closed first."""
         found = await self._find(session_id)
+        while (crossing := self._crossings.get(found.id)) is not None:
+            await crossing.wait()
         if (session := self._sessions.get(found.id)) is not None:
             if session.is_busy:
                 raise RequestError(
@@ -418,12 +573,24 @@ class ProtocolAgent:
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
 
-    def _require_session(self, session_id: str) -> ClientSession:
+    async def _require_session(self, session_id: str) -> ClientSession | LayeredSession:
+        while (crossing := self._crossings.get(session_id)) is not None:
+            await crossing.wait()
         if (session := self._sessions.get(session_id)) is None:
             raise _explain_unknown(
                 session_id, f"no session {show_line(session_id)!a} is open; open or load it first"
             )
         return session
+
+
+async def _explain_no_layer(loaded: LoadedSettings, root: Path) -> str | None:
+    """Why no session can be in a layer over a folder, and what to do; None where one can."""
+    from quorum.infrastructure.staging.probing import find_obstacle
+
+    if (why := loaded.policy.explain_mode_refusal(Mode.STAGED, loaded.settings.models.review)) is not None:
+        return why
+    why = await asyncio.to_thread(find_obstacle, root, os.environ)
+    return f"{why}; work in a worktree, or in another mode" if why else None
 
 
 def _explain_unknown(session_id: str, text: str) -> RequestError:
