@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from acp.exceptions import RequestError
 from acp.schema import (
@@ -395,7 +396,6 @@ class ClientApprover:
         self.shows_option_names = shows_option_names
         self.shows_titles_of_edits = shows_titles_of_edits
         self._open = 0
-        self._others = 0
 
     @property
     def is_asking(self) -> bool:
@@ -561,10 +561,9 @@ class ClientApprover:
         options: list[PermissionOption],
         about: dict[str, Any] | None = None,
     ) -> str:
-        """The id of what was chosen about no call. Clients draw it as one: it begins and ends as one. `about` is
-        for programs."""
-        self._others += 1
-        call_id = f"question:{self._others}"
+        """The id of what was chosen about no call. Clients draw it as one: it begins and ends as one. What is
+        `about` it is for programs."""
+        call_id = f"question:{uuid4()}"  # a session that is loaded anew has other questions
         self._outbox.put(
             ToolCallStart(
                 session_update="tool_call",

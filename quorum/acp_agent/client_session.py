@@ -292,6 +292,8 @@ OWN_COMMANDS = (
     OwnCommand(
         "init", "Have the model look at the project and write or improve AGENTS.md", "what matters most"
     ),
+    OwnCommand("stage", "Work in a layer over the folder, whose changes you review once"),
+    OwnCommand("unstage", "Work in the folder itself again; what waits in the layer stays there"),
     OwnCommand("effects", "Review what waits in the layer of a session in the mode staged"),
     OwnCommand("goal", "Work until commands exit with 0; off takes the goal away", "text ! command"),
     OwnCommand("model", "Show or choose the model", "provider/model"),

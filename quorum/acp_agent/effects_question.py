@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -22,7 +22,6 @@ from quorum.acp_agent.tool_calls import (
 )
 from quorum.acp_agent.update_feed import build_message, build_notice
 from quorum.application.export.effects_report import encode_packet, render_effects
-from quorum.application.session.agent_session import AgentSession
 from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.domain.errors import QuorumError
@@ -42,18 +41,20 @@ _LONGEST_TITLE, _MOST_NAMED, _MOST_SINGLE = 600, 5, 10
 
 
 class EffectsQuestion:
-    """Has the client asked what becomes of the changes in the layer of a session."""
+    """Has the client asked what becomes of the changes in the layer of a session; without a `review` there are
+    none. `takes_words`: `elicit` can put a question that is answered with words."""
 
     def __init__(
         self,
-        agent: AgentSession,
+        review: EffectsReview | None,
+        mask: Callable[[str], str],
         approver: ClientApprover,
         outbox: Outbox,
         *,
         elicit: Elicit,
         takes_words: bool,
     ) -> None:
-        self._agent, self._approver, self._outbox = agent, approver, outbox
+        self._review, self._mask, self._approver, self._outbox = review, mask, approver, outbox
         self._elicit, self._takes_words = elicit, takes_words
         self._seen = ""
         """The digest of what was asked about last: the same is not asked about again unbidden."""
@@ -61,16 +62,14 @@ class EffectsQuestion:
     async def ask_at_end(self) -> str:
         """Ask at the end of a turn, where other changes wait than before. Returns the words with which the
         person sends them back, as the next prompt; empty where they do not."""
-        if (review := self._agent.effects) is None:
-            return ""
-        return await self._ask(review, is_bidden=False)
+        return "" if self._review is None else await self._ask(self._review, is_bidden=False)
 
     async def ask_again(self) -> str:
         """The same for whatever waits."""
-        if (review := self._agent.effects) is None:
+        if self._review is None:
             self._outbox.put(build_message(NO_LAYER))
             return ""
-        return await self._ask(review, is_bidden=True)
+        return await self._ask(self._review, is_bidden=True)
 
     async def _ask(self, review: EffectsReview, *, is_bidden: bool) -> str:
         try:
@@ -89,7 +88,7 @@ class EffectsQuestion:
 
     async def _pose(self, review: EffectsReview, packet: EffectsPacket) -> str:
         async with _voted(review, packet) as voted:
-            shown = EffectsToReview(self._agent, review, voted)
+            shown = EffectsToReview(review, voted, self._mask)
             answer = await self._put(shown)
             choice = await self._take_in_protected(shown) if answer == APPLY else None
         match answer:
@@ -116,7 +115,7 @@ class EffectsQuestion:
             self._outbox.put(build_notice(f"asks what becomes of these changes:\n{text}"))
         if not self._approver.shows_titles_of_edits and diffs:
             options[0].name += f": {title}"
-        content = [*diffs, build_text_content(fence(text))]
+        content = [build_text_content(fence(text)), *diffs]
         return await self._approver.pose(
             title, content, self._approver.limit_options(options), shown.describe()
         )
@@ -156,8 +155,8 @@ WORDS = ServerForm(
 class EffectsToReview:
     """What there is to read about a packet, and the choice that an approval stands for."""
 
-    def __init__(self, agent: AgentSession, review: EffectsReview, packet: EffectsPacket) -> None:
-        self._agent, self._review, self._packet = agent, review, packet
+    def __init__(self, review: EffectsReview, packet: EffectsPacket, mask: Callable[[str], str]) -> None:
+        self._review, self._packet, self._mask = review, packet, mask
         self.overview = EffectsOverview.of(packet.effects)
         self.choice = self.overview.find_first_choice()
 
@@ -179,7 +178,7 @@ class EffectsToReview:
 
     def render(self, objections: Mapping[str, Sequence[str]]) -> str:
         """All of it, a line for each file."""
-        return render_effects(self._review.layer_id, self._packet, self._agent.mask.mask_text, objections)
+        return render_effects(self._review.layer_id, self._packet, self._mask, objections)
 
     def render_title(self, objections: Mapping[str, Sequence[str]]) -> str:
         """What many clients show alone, with what speaks against it first."""
@@ -196,7 +195,7 @@ class EffectsToReview:
         names = [name_row(row) for row in overview.rows]
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         title = f"{marked}Apply to your folder: {overview.summary} ({', '.join(names[:_MOST_NAMED])}{more})"
-        return show_line(self._agent.mask.mask_text(title), _LONGEST_TITLE)
+        return show_line(self._mask(title), _LONGEST_TITLE)
 
     async def list_diffs(self) -> list[CallContent]:
         """The files that are small, as diffs, as many as a client is likely to draw."""
@@ -215,7 +214,7 @@ class EffectsToReview:
         return [*render_diff(diff, self._packet.effects.workspace), build_text_content(fence(diff, "diff"))]
 
     async def _read_diff(self, effect: LayerEffect) -> str:
-        return self._agent.mask.mask_text(await self._review.diff(effect))
+        return self._mask(await self._review.diff(effect))
 
     def list_options(self, *, takes_words: bool) -> list[PermissionOption]:
         """The first of a kind is the safest: clients may show no other."""
@@ -230,7 +229,7 @@ class EffectsToReview:
 
     def describe(self) -> dict[str, Any]:
         """The same for programs, as `quorum staged show --json` prints it."""
-        encoded = encode_packet(self._review.layer_id, self._packet, self._agent.mask.mask_text)
+        encoded = encode_packet(self._review.layer_id, self._packet, self._mask)
         return {"quorum": {"digest": self._packet.digest, "effects": convert_json(encoded)}}
 
     def describe_remedy(self, refused: Mapping[str, str]) -> str:

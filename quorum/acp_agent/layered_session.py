@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
-from acp.schema import LoadSessionResponse, PromptResponse, SetSessionConfigOptionResponse
+from acp.schema import LoadSessionResponse, PromptResponse, SetSessionConfigOptionResponse, TextContentBlock
 
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.config_options import ConfigOption
@@ -35,6 +35,15 @@ class SessionPlace(NamedTuple):
             "additionalDirectories": list(self.folders),
             "mcpServers": self.offered or [],
         }
+
+
+def read_crossing(blocks: Sequence[PromptBlock]) -> Mode | None:
+    """The mode that a prompt chooses by a command alone: one in a layer, or the first that is in none."""
+    match blocks:
+        case [TextContentBlock(text=text)]:
+            return {"/stage": Mode.STAGED, "/unstage": Mode.ASK}.get(text.strip())
+        case _:
+            return None
 
 
 class LayeredSession:
@@ -90,6 +99,10 @@ class LayeredSession:
     def crosses_layer(self, mode: str) -> bool:
         """Whether the session leaves its layer for a mode."""
         return mode in self.offered_modes - {Mode.STAGED, Mode.READ_ONLY}
+
+    def is_in(self, mode: Mode) -> bool:
+        """Whether this was its mode when it was opened."""
+        return self._choices.modes is not None and self._choices.modes.current_mode_id == mode
 
     def list_choices(self) -> dict[str, Any]:
         """What can be chosen: modes, and the config options with them."""

@@ -21,7 +21,9 @@ from acp.schema import (
     AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
+    ConfigOptionUpdate,
     CreateElicitationResponse,
+    CurrentModeUpdate,
     DeleteSessionRequest,
     ForkSessionResponse,
     Implementation,
@@ -59,7 +61,7 @@ from quorum.acp_agent.config_options import (
     was_staged,
 )
 from quorum.acp_agent.effects_question import WORDS, EffectsQuestion
-from quorum.acp_agent.layered_session import LayeredSession, SessionPlace
+from quorum.acp_agent.layered_session import LayeredSession, SessionPlace, read_crossing
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
@@ -72,7 +74,7 @@ from quorum.acp_agent.standard_io import (
     StandardIoTransport,
 )
 from quorum.acp_agent.tool_calls import show_line
-from quorum.acp_agent.update_feed import UpdateFeed
+from quorum.acp_agent.update_feed import UpdateFeed, build_message
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError, LedgerError, ModeRefused, ProviderError, QuorumError
 from quorum.domain.mcp.server_question import ServerQuestion
@@ -259,11 +261,24 @@ class ProtocolAgent:
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
+        if (wished := read_crossing(prompt)) is not None:
+            await self._cross_by_command(session_id, wished)
+            return PromptResponse(stop_reason="end_turn")
         session = await self._require_session(session_id)
         try:
             return await session.answer(prompt)
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
+
+    async def _cross_by_command(self, session_id: str, mode: Mode) -> None:
+        session = await self._require_session(session_id)
+        if session.crosses_layer(mode):
+            await self._choose(session_id, "mode", mode)
+            return
+        client = self._client
+        assert client is not None
+        place = "a layer" if isinstance(session, LayeredSession) else "your folder itself"
+        await client.session_update(session_id, build_message(f"this session works in {place} already"))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the prompt that is being answered. A session that is not open has none."""
@@ -303,38 +318,58 @@ class ProtocolAgent:
         """
         if session.is_busy:
             raise ModeRefused(
-                f"a prompt is being answered in this session; wait for its end, or cancel it: then choose {mode}"
+                f"a prompt is being answered in this session; wait for its end, or cancel it, before {mode}"
             )
-        given = await self._composer.load_settings(session.place)
-        if (why := await self._explain_no_crossing(session, given.loaded, mode)) is not None:
-            raise ModeRefused(f"{mode} cannot be had: {why}")
         session_id = session.session_id
         crossed = self._crossings[session_id] = asyncio.Event()
-        before = self._sessions.pop(session_id)
         try:
+            given = await self._composer.load_settings(session.place)
+            if (why := await self._explain_no_crossing(session, given.loaded, mode)) is not None:
+                raise ModeRefused(f"{mode} cannot be had: {why}")
             async with self._is_opening:
-                await before.close()
-                self._sessions[session_id] = after = await self._reopen(session_id, before, mode)
+                del self._sessions[session_id]
+                await session.close()
+                after = await self._reopen(session, mode)
         finally:
             del self._crossings[session_id]
             crossed.set()
+        await self._tell_choices(after, mode)
         return after
 
     async def _reopen(
-        self, session_id: str, before: ClientSession | LayeredSession, mode: Mode
+        self, session: ClientSession | LayeredSession, mode: Mode
     ) -> ClientSession | LayeredSession:
+        choice = NamedSession(session.session_id)
         try:
-            after = await self._open_place(before.place, NamedSession(session_id), mode=mode)
+            after = await self._open_place(session.place, choice, mode=mode)
+            if isinstance(after, LayeredSession) and not after.is_in(mode):  # it restored a stricter one
+                await after.choose("mode", mode)
         except BaseException:
-            former = Mode.STAGED if isinstance(before, LayeredSession) else before.agent.review.mode
+            former = Mode.STAGED if isinstance(session, LayeredSession) else session.agent.review.mode
             with suppress(QuorumError, RequestError):
-                self._sessions[session_id] = again = await self._open_place(
-                    before.place, NamedSession(session_id), mode=former
-                )
+                again = await self._open_place(session.place, choice, mode=former)
+                self._sessions[session.session_id] = again
                 again.release()
             raise
+        self._sessions[session.session_id] = after
         after.release()
         return after
+
+    async def _tell_choices(self, session: ClientSession | LayeredSession, mode: Mode) -> None:
+        """Tell the client the values that another process has chosen."""
+        client, session_id = self._client, session.session_id
+        assert client is not None
+        with suppress(ConnectionError):
+            await client.session_update(
+                session_id,
+                CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode.value),
+            )
+            await client.session_update(
+                session_id,
+                ConfigOptionUpdate(
+                    session_update="config_option_update", config_options=session.list_options()
+                ),
+            )
 
     async def _explain_no_crossing(
         self, session: ClientSession | LayeredSession, loaded: LoadedSettings, mode: Mode
@@ -543,7 +578,12 @@ class ProtocolAgent:
             approver=approver,
             prompts=prompts,
             effects=EffectsQuestion(
-                agent, approver, outbox, elicit=elicit, takes_words=can_elicit(WORDS, self._capabilities)
+                agent.effects,
+                agent.mask.mask_text,
+                approver,
+                outbox,
+                elicit=elicit,
+                takes_words=can_elicit(WORDS, self._capabilities),
             ),
         )
         return session, notices
