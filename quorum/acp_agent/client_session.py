@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp.exceptions import RequestError
 from acp.schema import (
@@ -25,7 +25,6 @@ from acp.schema import (
 from quorum.acp_agent.client_approver import ClientApprover
 from quorum.acp_agent.client_servers import convert_servers, explain_unread
 from quorum.acp_agent.config_options import ConfigOption, ConfigOptions
-from quorum.acp_agent.effects_question import EffectsQuestion
 from quorum.acp_agent.layered_session import SessionPlace
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.sign_in import require_provider
@@ -68,6 +67,9 @@ from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
 from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from quorum.acp_agent.effects_question import EffectsQuestion
 
 
 class PlaceSettings(NamedTuple):
@@ -278,12 +280,17 @@ def choose_stop_reason(report: RunReport) -> StopReason:
             return "end_turn"
 
 
+NO_LAYER = "this session works in your folder itself; /stage keeps its changes apart"
+
+
 class OwnCommand(NamedTuple):
-    """A command of the program: its name, what it does, and what may follow it."""
+    """A command of the program: its name, what it does, and what may follow it. Where `is_staged` is said, it is
+    for sessions in a layer, or for others."""
 
     name: str
     does: str
     takes: str = ""
+    is_staged: bool | None = None
 
 
 OWN_COMMANDS = (
@@ -292,25 +299,28 @@ OWN_COMMANDS = (
     OwnCommand(
         "init", "Have the model look at the project and write or improve AGENTS.md", "what matters most"
     ),
-    OwnCommand("stage", "Work in a layer over the folder, whose changes you review once"),
-    OwnCommand("unstage", "Work in the folder itself again; what waits in the layer stays there"),
-    OwnCommand("effects", "Review what waits in the layer of a session in the mode staged"),
     OwnCommand("goal", "Work until commands exit with 0; off takes the goal away", "text ! command"),
     OwnCommand("model", "Show or choose the model", "provider/model"),
     OwnCommand("skills", "List the skills that the model may load"),
     OwnCommand("agents", "List the agents to which the model may give tasks"),
+    OwnCommand("stage", "Work in a layer over the folder, whose changes you review once", is_staged=False),
+    OwnCommand("effects", "Review what waits in the layer", is_staged=True),
+    OwnCommand("unstage", "Work in the folder itself again; what waits stays in the layer", is_staged=True),
 )
 
 
-def list_commands(custom: tuple[tuple[str, CustomCommand], ...]) -> AvailableCommandsUpdate:
+def list_commands(custom: tuple[tuple[str, CustomCommand], ...], *, is_staged: bool) -> AvailableCommandsUpdate:
     """All that there are now, by the names to type."""
     return AvailableCommandsUpdate(
-        session_update="available_commands_update", available_commands=[*_list_own(), *_list_custom(custom)]
+        session_update="available_commands_update",
+        available_commands=[*_list_own(is_staged=is_staged), *_list_custom(custom)],
     )
 
 
-def _list_own() -> Iterator[AvailableCommand]:
+def _list_own(*, is_staged: bool) -> Iterator[AvailableCommand]:
     for command in OWN_COMMANDS:
+        if command.is_staged not in (None, is_staged):
+            continue
         hint = AvailableCommandInput(UnstructuredCommandInput(hint=command.takes)) if command.takes else None
         yield AvailableCommand(name=command.name, description=command.does, input=hint)
 
@@ -326,7 +336,7 @@ def _list_custom(commands: tuple[tuple[str, CustomCommand], ...]) -> Iterator[Av
 class SlashCommands:
     """Runs the program's own commands for one session."""
 
-    def __init__(self, agent: AgentSession, effects: EffectsQuestion) -> None:
+    def __init__(self, agent: AgentSession, effects: EffectsQuestion | None) -> None:
         self._agent, self._effects = agent, effects
 
     async def run(self, prompt: str) -> RunReport | str | None:
@@ -348,6 +358,8 @@ class SlashCommands:
                     await self._agent.models.choose(typed.arguments)
                 return f"the model is {self._agent.models.current}"
             case "effects":
+                if self._effects is None:
+                    return NO_LAYER
                 words = await self._effects.ask_again()
                 return await self._agent.run.execute(words) if words else ""
             case "goal":
@@ -417,7 +429,7 @@ class ClientSession:
         outbox: Outbox,
         approver: ClientApprover,
         prompts: PromptBuilder,
-        effects: EffectsQuestion,
+        effects: EffectsQuestion | None,
     ) -> None:
         self.agent, self.place = agent, place
         self.config = config
@@ -554,7 +566,7 @@ class ClientSession:
             await self.outbox.flush()
             return PromptResponse(stop_reason="end_turn")
         self._last_report = done
-        while not self._is_cancelling and (words := await self._effects.ask_at_end()):
+        while self._effects is not None and (words := await self._effects.ask_at_end()):
             self._last_report = done = await self.agent.run.execute(words)
         self._show_usage()
         await self._list_commands()
@@ -582,7 +594,8 @@ class ClientSession:
             await self.agent.custom_commands.refresh()
         except (QuorumError, OSError) as error:
             complain([f"the slash commands cannot be listed: {error}"])
-        listed = list_commands(self.agent.custom_commands.known)
+        known, is_staged = self.agent.custom_commands.known, self._effects is not None
+        listed = list_commands(known, is_staged=is_staged)
         if listed != self._listed:
             self._listed = listed
             self.outbox.put(listed)

@@ -34,19 +34,18 @@ from quorum.domain.text.amounts import format_amount
 APPLY, KEEP, REPLY, DISCARD = "apply-effects", "keep-effects", "reply-to-effects", "discard-effects"
 WAITS = "the changes wait in the layer: /effects asks again, and the next prompt continues there"
 NOTHING = "nothing waits in the layer for your review"
-NO_LAYER = "this session works in your folder itself; the mode staged keeps its changes apart"
 _MOST_DIFFS = 20
 _LONGEST_DIFF, _LONGEST_DIFFS = 20_000, 200_000
 _LONGEST_TITLE, _MOST_NAMED, _MOST_SINGLE = 600, 5, 10
 
 
 class EffectsQuestion:
-    """Has the client asked what becomes of the changes in the layer of a session; without a `review` there are
-    none. `takes_words`: `elicit` can put a question that is answered with words."""
+    """Has the client asked what becomes of the changes in the layer of a session. `takes_words`: `elicit` can
+    put a question that is answered with words."""
 
     def __init__(
         self,
-        review: EffectsReview | None,
+        review: EffectsReview,
         mask: Callable[[str], str],
         approver: ClientApprover,
         outbox: Outbox,
@@ -62,16 +61,14 @@ class EffectsQuestion:
     async def ask_at_end(self) -> str:
         """Ask at the end of a turn, where other changes wait than before. Returns the words with which the
         person sends them back, as the next prompt; empty where they do not."""
-        return "" if self._review is None else await self._ask(self._review, is_bidden=False)
+        return await self._ask(is_bidden=False)
 
     async def ask_again(self) -> str:
         """The same for whatever waits."""
-        if self._review is None:
-            self._outbox.put(build_message(NO_LAYER))
-            return ""
-        return await self._ask(self._review, is_bidden=True)
+        return await self._ask(is_bidden=True)
 
-    async def _ask(self, review: EffectsReview, *, is_bidden: bool) -> str:
+    async def _ask(self, *, is_bidden: bool) -> str:
+        review = self._review
         try:
             packet = await (review.read() if is_bidden else review.read_noted())
             if packet.effects.is_empty:
@@ -81,12 +78,13 @@ class EffectsQuestion:
             if not is_bidden and packet.effects.digest == self._seen:
                 return ""
             self._seen = packet.effects.digest
-            return await self._pose(review, packet)
+            return await self._pose(packet)
         except QuorumError as error:  # nothing was applied, or the ledger says what was
             self._outbox.put(build_notice(str(error)))
             return ""
 
-    async def _pose(self, review: EffectsReview, packet: EffectsPacket) -> str:
+    async def _pose(self, packet: EffectsPacket) -> str:
+        review = self._review
         async with _voted(review, packet) as voted:
             shown = EffectsToReview(review, voted, self._mask)
             answer = await self._put(shown)

@@ -18,6 +18,7 @@ from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import ClientCapabilities
 
+from quorum.acp_agent.layered_session import KEPT
 from quorum.acp_agent.standard_io import CANCEL_REQUEST, REQUEST_SENT
 from quorum.acp_agent.tool_calls import show_line
 from quorum.domain.errors import StagingError
@@ -240,9 +241,6 @@ async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
             yield bytes(held + piece)
             held.clear()
         held += rest
-
-
-KEPT = "what it changed waits in the layer: the next prompt continues there, and quorum staged shows it"
 
 
 def build_command(words: Sequence[str], root: Path, session: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
@@ -13,10 +13,14 @@ from acp.schema import LoadSessionResponse, PromptResponse, SetSessionConfigOpti
 
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.config_options import ConfigOption
-from quorum.acp_agent.layer_worker import KEPT, LayerWorker
 from quorum.acp_agent.prompt_blocks import PromptBlock
 from quorum.acp_agent.update_feed import build_notice
 from quorum.domain.review.mode import Mode
+
+if TYPE_CHECKING:
+    from quorum.acp_agent.layer_worker import LayerWorker
+
+KEPT = "what it changed waits in the layer: the next prompt continues there, and quorum staged shows it"
 
 
 class SessionPlace(NamedTuple):

@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
@@ -22,7 +22,6 @@ from acp.schema import (
     ClientCapabilities,
     CloseSessionResponse,
     ConfigOptionUpdate,
-    CreateElicitationResponse,
     CurrentModeUpdate,
     DeleteSessionRequest,
     ForkSessionResponse,
@@ -32,10 +31,8 @@ from acp.schema import (
     LoadSessionResponse,
     McpCapabilities,
     NewSessionResponse,
-    PermissionOption,
     PromptCapabilities,
     PromptResponse,
-    RequestPermissionResponse,
     ResumeSessionResponse,
     SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
@@ -47,46 +44,27 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
-    ToolCallUpdate,
 )
 
-from quorum.acp_agent.client_approver import DIFF_CLIENTS, NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
-from quorum.acp_agent.client_session import ClientSession, OpenedRecord, SessionComposer, find_own_folder
-from quorum.acp_agent.config_options import (
-    ConfigOptions,
-    list_modes,
-    list_offered_models,
-    restore_mode,
-    was_staged,
-)
-from quorum.acp_agent.effects_question import WORDS, EffectsQuestion
+from quorum.acp_agent.client_session import ClientSession, SessionComposer, find_own_folder
 from quorum.acp_agent.layered_session import LayeredSession, SessionPlace, read_crossing
-from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
-from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
+from quorum.acp_agent.opening import SessionOpener, explain_no_layer
+from quorum.acp_agent.prompt_blocks import PromptBlock
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.standard_io import (
-    CANCEL_REQUEST,
-    REQUEST_SENT,
     SERVERS_OFFERED,
-    Outbox,
-    SessionUpdate,
     StandardIoTransport,
 )
 from quorum.acp_agent.tool_calls import show_line
-from quorum.acp_agent.update_feed import UpdateFeed, build_message
+from quorum.acp_agent.update_feed import build_message
 from quorum.command_line.options import StartOptions
-from quorum.domain.errors import ConfigError, LedgerError, ModeRefused, ProviderError, QuorumError
-from quorum.domain.mcp.server_question import ServerQuestion
+from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.staging.entered import find_entered
 from quorum.version import __version__
-
-if TYPE_CHECKING:
-    from quorum.acp_agent.layer_worker import LayerWorker
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _RESOURCE_NOT_FOUND = -32002
@@ -104,18 +82,20 @@ class ProtocolAgent:
         self._composer = composer
         self._settle = settle
         self._is_closing = False
-        self._client: AgentSideConnection | None = None
-        self._capabilities: ClientCapabilities | None = None
-        self._client_name = ""
+        self._connected: SessionOpener | None = None
         self._sessions: dict[str, ClientSession | LayeredSession] = {}
         self._is_opening = asyncio.Lock()
         self._crossings: dict[str, asyncio.Event] = {}
-        self._told = set[asyncio.Future[None]]()
         self._refused_in: Path | None = None
 
     def on_connect(self, conn: AgentSideConnection) -> None:
         """Take the way to the client."""
-        self._client = conn
+        self._connected = SessionOpener(self._composer, conn)
+
+    @property
+    def _opener(self) -> SessionOpener:
+        assert self._connected is not None  # whoever asks is connected
+        return self._connected
 
     # ---------------------------------------------------------------- sessions
 
@@ -130,8 +110,8 @@ class ProtocolAgent:
         if protocol_version != PROTOCOL_VERSION:
             asked = f"the client asks for version {protocol_version} of the protocol"
             complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
-        self._capabilities = client_capabilities
-        self._client_name = client_info.name.lower() if client_info is not None else ""
+        self._opener.capabilities = client_capabilities
+        self._opener.client_name = client_info.name.lower() if client_info is not None else ""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="quorum", title="quorum", version=__version__),
@@ -275,8 +255,7 @@ class ProtocolAgent:
         if session.crosses_layer(mode):
             await self._choose(session_id, "mode", mode)
             return
-        client = self._client
-        assert client is not None
+        client = self._opener.client
         place = "a layer" if isinstance(session, LayeredSession) else "your folder itself"
         await client.session_update(session_id, build_message(f"this session works in {place} already"))
 
@@ -341,13 +320,13 @@ class ProtocolAgent:
     ) -> ClientSession | LayeredSession:
         choice = NamedSession(session.session_id)
         try:
-            after = await self._open_place(session.place, choice, mode=mode)
+            after = await self._opener.open(session.place, choice, mode=mode)
             if isinstance(after, LayeredSession) and not after.is_in(mode):  # it restored a stricter one
                 await after.choose("mode", mode)
         except BaseException:
             former = Mode.STAGED if isinstance(session, LayeredSession) else session.agent.review.mode
             with suppress(QuorumError, RequestError):
-                again = await self._open_place(session.place, choice, mode=former)
+                again = await self._opener.open(session.place, choice, mode=former)
                 self._sessions[session.session_id] = again
                 again.release()
             raise
@@ -357,8 +336,7 @@ class ProtocolAgent:
 
     async def _tell_choices(self, session: ClientSession | LayeredSession, mode: Mode) -> None:
         """Tell the client the values that another process has chosen."""
-        client, session_id = self._client, session.session_id
-        assert client is not None
+        client, session_id = self._opener.client, session.session_id
         with suppress(ConnectionError):
             await client.session_update(
                 session_id,
@@ -382,7 +360,7 @@ class ProtocolAgent:
             return "this session is kept nowhere, so that no other process could continue it"
         if agent.jobs.is_any_running:
             return "commands run in the background and would end; have the model stop them first"
-        return await _explain_no_layer(loaded, session.place.root)
+        return await explain_no_layer(loaded, session.place.root)
 
     # ---------------------------------------------------------------- the end
 
@@ -430,7 +408,7 @@ class ProtocolAgent:
         place = SessionPlace(root, folders, mcp_servers or (), SERVERS_OFFERED.get())
         try:
             async with self._is_opening:
-                session = await self._open_place(place, choice, fork=fork, replays=replays)
+                session = await self._opener.open(place, choice, fork=fork, replays=replays)
         except ProviderError as error:
             self._refused_in = root
             raise explain_sign_in(error, root) from error
@@ -439,154 +417,6 @@ class ProtocolAgent:
         self._sessions[session.session_id] = session
         asyncio.get_running_loop().call_soon(session.release)
         return session
-
-    async def _open_place(
-        self,
-        place: SessionPlace,
-        choice: SessionChoice,
-        *,
-        fork: bool = False,
-        replays: bool = False,
-        mode: Mode | None = None,
-    ) -> ClientSession | LayeredSession:
-        """The session in this mode, or else in that in which it was last, or that of the settings: in a process
-        of its own where that is `staged`."""
-        given = await self._composer.load_settings(place, mode)
-        asked = given.loaded.settings.review.mode
-        is_staged = asked is Mode.STAGED and find_entered() is None
-        if is_staged and (why := await _explain_no_layer(given.loaded, place.root)) is not None:
-            raise ConfigError(f"{Mode.STAGED} cannot be had: {why}")
-        if is_staged and isinstance(choice, NewSession):
-            return await self._open_layered(place, "session/new")
-        opened = await self._composer.open_record(place.root, given, choice, fork=fork)
-        notices: tuple[str, ...] = ()
-        if (
-            mode is None
-            and find_entered() is None
-            and asked is not Mode.READ_ONLY
-            and was_staged(opened.record)
-        ):
-            why = await _explain_no_layer(given.loaded, place.root)
-            is_staged = why is None
-            if why is not None:
-                notices = (f"{Mode.STAGED}, in which this session was, cannot be had: {why}",)
-        if not is_staged:
-            session, said = await self._compose(place, opened, replays=replays, keeps_mode=mode is not None)
-            await session.greet((*said, *notices))
-            return session
-        await opened.record.release()
-        method = "session/load" if replays else "session/resume"
-        return await self._open_layered(place, method, opened.record.session_id)
-
-    async def _open_layered(self, place: SessionPlace, method: str, session_id: str = "") -> LayeredSession:
-        client = self._client
-        assert client is not None
-
-        async def start(session_id: str, on_end: Callable[[str], None]) -> LayerWorker:
-            from quorum.acp_agent.layer_worker import LayerWorker
-
-            return await LayerWorker.start(
-                place.root, session_id, client, self._capabilities, self._client_name, on_end
-            )
-
-        session = LayeredSession(client, place, start, self._tell)
-        await session.open(method, session_id)
-        return session
-
-    def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
-        """Have the client told something; one that is gone is not."""
-
-        async def tell() -> None:
-            with suppress(ConnectionError):
-                await telling
-
-        task = asyncio.ensure_future(tell())
-        self._told.add(task)
-        task.add_done_callback(self._told.discard)
-
-    async def _compose(
-        self, place: SessionPlace, opened: OpenedRecord, *, replays: bool, keeps_mode: bool
-    ) -> tuple[ClientSession, tuple[str, ...]]:
-        root, folders = place.root, place.folders
-        client = self._client
-        assert client is not None
-        session_id = opened.record.session_id
-
-        async def send(update: SessionUpdate) -> None:
-            await client.session_update(session_id, update)
-
-        async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
-            return await client.request_permission(session_id, call, options)
-
-        def elicit(question: ServerQuestion) -> Awaitable[CreateElicitationResponse] | None:
-            return put_form(question) if can_elicit(question, self._capabilities) else None
-
-        async def put_form(question: ServerQuestion) -> CreateElicitationResponse:
-            mode = build_elicitation(question, session_id)
-            try:
-                return await client.create_elicitation(describe_question(question), mode)
-            except asyncio.CancelledError:
-                withdrawn = {"requestId": REQUEST_SENT.get()}
-                with suppress(ConnectionError):
-                    await client.ext_notification(CANCEL_REQUEST, withdrawn)
-                raise
-
-        async def read(path: str) -> str:
-            return (await client.read_text_file(session_id, path)).content
-
-        outbox = Outbox(send)
-        files = self._capabilities.fs if self._capabilities is not None else None
-        layer = find_entered()
-        buffers = UnsavedBuffers(
-            read if files is not None and files.read_text_file else None,
-            root,
-            saved_in=Path(layer.real) if layer is not None else root,
-        )
-        approver = ClientApprover(
-            ask,
-            outbox,
-            buffers.describe,
-            shows_option_names=self._client_name in NAMING_CLIENTS,
-            shows_titles_of_edits=self._client_name not in DIFF_CLIENTS,
-            elicit=elicit,
-        )
-        feed = UpdateFeed(str(root), outbox.put)
-        feed.take_title(opened.record)
-        try:
-            if replays:
-                history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
-                for number, update in enumerate(history):
-                    await send(update)
-                    if number % _AT_ONCE == 0:  # other sessions run meanwhile
-                        await asyncio.sleep(0)
-        except BaseException:
-            await opened.record.release()
-            raise
-        agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
-        if not keeps_mode:
-            await restore_mode(agent, opened.record)
-        prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
-        models = list_offered_models(opened.loaded, agent.models.configured_providers)
-        config = ConfigOptions(agent, await list_modes(agent), models)
-        feed.follow_config(config)
-        session = ClientSession(
-            agent,
-            place,
-            config=config,
-            feed=feed,
-            outbox=outbox,
-            approver=approver,
-            prompts=prompts,
-            effects=EffectsQuestion(
-                agent.effects,
-                agent.mask.mask_text,
-                approver,
-                outbox,
-                elicit=elicit,
-                takes_words=can_elicit(WORDS, self._capabilities),
-            ),
-        )
-        return session, notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
         """The recorded session of this id; one that this client has open is closed first."""
@@ -621,16 +451,6 @@ class ProtocolAgent:
                 session_id, f"no session {show_line(session_id)!a} is open; open or load it first"
             )
         return session
-
-
-async def _explain_no_layer(loaded: LoadedSettings, root: Path) -> str | None:
-    """Why no session can be in a layer over a folder, and what to do; None where one can."""
-    from quorum.infrastructure.staging.probing import find_obstacle
-
-    if (why := loaded.policy.explain_mode_refusal(Mode.STAGED, loaded.settings.models.review)) is not None:
-        return why
-    why = await asyncio.to_thread(find_obstacle, root, os.environ)
-    return f"{why}; work in a worktree, or in another mode" if why else None
 
 
 def _explain_unknown(session_id: str, text: str) -> RequestError:
