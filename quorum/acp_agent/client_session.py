@@ -284,8 +284,8 @@ NO_LAYER = "this session works in your folder itself; /stage keeps its changes a
 
 
 class OwnCommand(NamedTuple):
-    """A command of the program: its name, what it does, and what may follow it. Where `is_staged` is said, it is
-    for sessions in a layer, or for others."""
+    """A command of the program: its name, what it does, and what may follow it. One with `is_staged` is for
+    sessions in a layer, or in none."""
 
     name: str
     does: str

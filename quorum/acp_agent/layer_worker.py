@@ -56,7 +56,7 @@ class LayerWorker:
         self._sent = 0
         self._opening = -1
         self._is_released = asyncio.Event()
-        self._is_leaving = False
+        self._is_leaving = self._is_ending = False
         self._complaints: deque[str] = deque(maxlen=_MOST_COMPLAINTS)
         self._reading = asyncio.create_task(self._read(), name="acp-layer")
 
@@ -100,7 +100,7 @@ class LayerWorker:
     @property
     def is_running(self) -> bool:
         """Whether it still answers."""
-        return not self._reading.done()
+        return not self._is_ending
 
     async def open_session(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Have it open its session. Raises RequestError."""
@@ -130,7 +130,7 @@ class LayerWorker:
 
     def hang_up(self) -> None:
         """Have it end as where the client is gone: what it asked stays open, and its changes wait."""
-        self._is_leaving = True
+        self._is_leaving = self._is_leaving or self.is_running
         self._is_released.set()
         self._in.close()
 
@@ -138,7 +138,7 @@ class LayerWorker:
         """Have it end, and wait for that."""
         self.hang_up()
         await asyncio.wait({self._reading}, timeout=_ENDING_SECS)
-        if self.is_running:
+        if not self._reading.done():
             self._reading.cancel()  # and the process is killed
             await asyncio.wait({self._reading})
 
@@ -152,6 +152,7 @@ class LayerWorker:
         except (ValueError, ConnectionError):  # it is no quorum any more, or the client is gone
             self._in.close()
         finally:
+            self._is_ending = True
             for task in tuple(self._asked.values()):
                 task.cancel()
             with suppress(TimeoutError):  # nobody waits for what it started, which may hold its pipes

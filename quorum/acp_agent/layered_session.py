@@ -159,6 +159,7 @@ class LayeredSession:
 
     async def _require_worker(self) -> LayerWorker:
         if self._worker is None or not self._worker.is_running:
+            await self.leave()
             await self.open("session/resume", self.session_id)
             self.release()
         assert self._worker is not None
