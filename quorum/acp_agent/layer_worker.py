@@ -18,7 +18,6 @@ from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import ClientCapabilities
 
-from quorum.acp_agent.layered_session import KEPT
 from quorum.acp_agent.standard_io import CANCEL_REQUEST, REQUEST_SENT
 from quorum.acp_agent.tool_calls import show_line
 from quorum.domain.errors import StagingError
@@ -27,6 +26,7 @@ from quorum.infrastructure.execution.program import open_program
 _INTERNAL_ERROR = -32603
 _ENDING_SECS, _COMPLAINING_SECS = 40.0, 2.0
 _CHUNK_BYTES = 1 << 16
+_KEPT = "what it changed waits in the layer: the next prompt continues there, and quorum staged shows it"
 _MOST_COMPLAINTS = 3
 _INTERRUPTED_WRITES = (BrokenPipeError, ConnectionResetError)
 
@@ -36,7 +36,7 @@ class LayerWorker:
     is sent with `request` and `notify`.
 
     After the answer to `open_session` nothing passes on before `release`: the client is to know the session.
-    `on_end` is called with how the process ended, where nobody asked it to.
+    `on_end` is called with a sentence about its end, where nobody asked for that.
     """
 
     def __init__(
@@ -173,14 +173,15 @@ class LayerWorker:
 
     def _describe_end(self) -> str:
         code = self._process.returncode or 0
-        return f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"the process that works in the layer of this session {how}; {_KEPT}"
 
     def _explain_end(self) -> RequestError:
         said = [show_line(each.removeprefix("quorum: "), 500) for each in self._complaints if each]
         last = said[-1] if said and self._opening < 0 else ""
         return RequestError(
             _INTERNAL_ERROR,
-            last or f"the process that works in the layer of this session {self._describe_end()}; {KEPT}",
+            last or self._describe_end(),
         )
 
     async def _take(self, message: dict[str, Any]) -> None:

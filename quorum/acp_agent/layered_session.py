@@ -20,8 +20,6 @@ from quorum.domain.review.mode import Mode
 if TYPE_CHECKING:
     from quorum.acp_agent.layer_worker import LayerWorker
 
-KEPT = "what it changed waits in the layer: the next prompt continues there, and quorum staged shows it"
-
 
 class SessionPlace(NamedTuple):
     """What a client says of a session that it opens: its folder, others beside it, and MCP servers, as the SDK
@@ -165,7 +163,6 @@ class LayeredSession:
         assert self._worker is not None
         return self._worker
 
-    def _note_end(self, how: str) -> None:
+    def _note_end(self, said: str) -> None:
         if self._worker is not None:
-            notice = build_notice(f"the process that works in the layer of this session {how}; {KEPT}")
-            self._tell(self._client.session_update(self.session_id, notice))
+            self._tell(self._client.session_update(self.session_id, build_notice(said)))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 50
 
 
-class SessionOpener:
+class ClientSessionOpener:
     """Opens sessions of one client, whose capabilities and name are known once it has said them."""
 
     def __init__(self, composer: SessionComposer, client: AgentSideConnection) -> None:

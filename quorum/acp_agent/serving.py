@@ -49,7 +49,7 @@ from acp.schema import (
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession, SessionComposer, find_own_folder
 from quorum.acp_agent.layered_session import LayeredSession, SessionPlace, read_crossing
-from quorum.acp_agent.opening import SessionOpener, explain_no_layer
+from quorum.acp_agent.opening import ClientSessionOpener, explain_no_layer
 from quorum.acp_agent.prompt_blocks import PromptBlock
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.standard_io import (
@@ -82,7 +82,7 @@ class ProtocolAgent:
         self._composer = composer
         self._settle = settle
         self._is_closing = False
-        self._connected: SessionOpener | None = None
+        self._connected: ClientSessionOpener | None = None
         self._sessions: dict[str, ClientSession | LayeredSession] = {}
         self._is_opening = asyncio.Lock()
         self._crossings: dict[str, asyncio.Event] = {}
@@ -90,10 +90,10 @@ class ProtocolAgent:
 
     def on_connect(self, conn: AgentSideConnection) -> None:
         """Take the way to the client."""
-        self._connected = SessionOpener(self._composer, conn)
+        self._connected = ClientSessionOpener(self._composer, conn)
 
     @property
-    def _opener(self) -> SessionOpener:
+    def _opener(self) -> ClientSessionOpener:
         assert self._connected is not None  # whoever asks is connected
         return self._connected
 
