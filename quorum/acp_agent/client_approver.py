@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from acp.exceptions import RequestError
 from acp.schema import (
@@ -88,12 +89,14 @@ _MOST_FILES = 20
 class UnsavedBuffers:
     """Compares files of the workspace with what the client has of them; `read` is None where it has no way.
 
-    A client that does not answer in time, or answers with an error, has nothing unsaved.
+    A client that does not answer in time, or answers with an error, has nothing unsaved. What it has saved is
+    `saved_in` the folder itself, where the workspace is a layer over it.
     """
 
-    def __init__(self, read: ReadBuffer | None, root: Path) -> None:
+    def __init__(self, read: ReadBuffer | None, root: Path, saved_in: Path | None = None) -> None:
         self._read = read
         self._root = root.resolve()
+        self._saved_in = saved_in or self._root
 
     async def find(self, path: Path) -> str | None:
         """The text of the buffer where it is another than that on disk."""
@@ -119,11 +122,10 @@ class UnsavedBuffers:
         """What is on disk, where that is a text of the workspace."""
         try:
             file = path.resolve(strict=True)
-            if (
-                not file.is_relative_to(self._root)
-                or not file.is_file()
-                or file.stat().st_size > _LARGEST_BYTES
-            ):
+            if not file.is_relative_to(self._root):
+                return None
+            file = self._saved_in / file.relative_to(self._root)
+            if not file.is_file() or file.stat().st_size > _LARGEST_BYTES:
                 return None
             return file.read_text(encoding="utf-8")
         except (OSError, RuntimeError, ValueError):
@@ -364,7 +366,7 @@ DIFF_CLIENTS = frozenset({"toad"})
 
 _CANCELLED = "cancelled"
 _REPLY_BY_PROMPT = "Your next prompt is the answer."
-_VOTES_SECS = 15.0
+VOTES_SECS = 15.0
 _Answer = TypeVar("_Answer")
 
 
@@ -391,10 +393,9 @@ class ClientApprover:
         self._elicit = elicit
         self._outbox = outbox
         self._find_unsaved = find_unsaved
-        self._shows_option_names = shows_option_names
-        self._shows_titles_of_edits = shows_titles_of_edits
+        self.shows_option_names = shows_option_names
+        self.shows_titles_of_edits = shows_titles_of_edits
         self._open = 0
-        self._others = 0
 
     @property
     def is_asking(self) -> bool:
@@ -447,7 +448,7 @@ class ClientApprover:
         show()
         if not self._redraws(packet):
             await _wait_for_votes(review_context)
-        if not self._shows_option_names and packet.seal.diff:  # it may draw no more than the diff
+        if not self.shows_option_names and packet.seal.diff:  # it may draw no more than the diff
             self._outbox.put(build_notice(f"asks about {render_question(request, review_context)}"))
         call = ToolCallUpdate(
             tool_call_id=call_id,
@@ -462,7 +463,7 @@ class ClientApprover:
         unwatch = review_context.watch(show)
         try:
             options = self._list_options(rule, request.folder)
-            if not self._shows_titles_of_edits and packet.seal.diff:
+            if not self.shows_titles_of_edits and packet.seal.diff:
                 options[0].name += f" {_render_reasons(request, review_context)}"
             chosen = await self._choose(call, options)
         finally:
@@ -471,7 +472,7 @@ class ClientApprover:
 
     def _redraws(self, packet: ReviewPacket) -> bool:
         """Whether votes that come after a question are seen in it."""
-        return self._shows_option_names and (self._shows_titles_of_edits or not packet.seal.diff)
+        return self.shows_option_names and (self.shows_titles_of_edits or not packet.seal.diff)
 
     async def _ask_person(self, question: PersonQuestion, packet: ReviewPacket) -> ReviewAnswer:
         """Put a question of the model as a form, or as a choice of one option. A client that has neither gets
@@ -480,12 +481,12 @@ class ClientApprover:
         await self._outbox.wait_for_call(call_id)
         await self._outbox.flush()
         if (asked := self._elicit(form)) is not None:
-            response = await _wait_for(asked)
+            response = await wait_for(asked)
             if response is None:
                 return NobodyThere()
             return Approve(packet.digest, reply=read_values(read_answer(form, response).values))
         choice = build_choice(question)
-        answers = list_answers(choice, by_name=self._shows_option_names)
+        answers = list_answers(choice, by_name=self.shows_option_names)
         if not answers:
             asked_in_text = f"{render_question_title(choice)}:\n\n{choice.message}\n\n{_REPLY_BY_PROMPT}"
             self._outbox.put(build_notice(asked_in_text))
@@ -524,37 +525,45 @@ class ClientApprover:
         that is not enough, the question is declined."""
         await self._outbox.flush()
         if (asked := self._elicit(question)) is not None:
-            response = await _wait_for(asked)
+            response = await wait_for(asked)
             return (
                 ServerAnswer(action=ServerAction.CANCEL)
                 if response is None
                 else read_answer(question, response)
             )
-        answers = list_answers(question, by_name=self._shows_option_names)
+        answers = list_answers(question, by_name=self.shows_option_names)
         if not answers:
             complain([f"{render_question_title(question)} in a form, which this client cannot show"])
             return ServerAnswer(action=ServerAction.DECLINE)
         options = [option for option, _ in answers]
-        chosen = await self._pose(render_question_title(question), show_question(question), options)
+        chosen = await self.pose(render_question_title(question), show_question(question), options)
         return next(
             (answer for option, answer in answers if option.option_id == chosen),
             ServerAnswer(action=ServerAction.CANCEL),
         )
 
     def _list_options(self, rule: str | None, folder: str | None) -> list[PermissionOption]:
-        """One option of a kind, the first, where the client may draw kinds in place of names."""
-        options = _list_options(rule, folder)
-        if self._shows_option_names:
+        return self.limit_options(_list_options(rule, folder))
+
+    def limit_options(self, options: list[PermissionOption]) -> list[PermissionOption]:
+        """The first of each kind, where the client may draw kinds in place of names."""
+        if self.shows_option_names:
             return options
         return list({option.kind: option for option in reversed(options)}.values())[::-1]
 
     async def _confirm(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> bool:
-        return await self._pose(title, content, options) == ALLOW
+        return await self.pose(title, content, options) == ALLOW
 
-    async def _pose(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> str:
-        """The id of what was chosen about no call. Clients draw it as one: it begins and ends as one."""
-        self._others += 1
-        call_id = f"question:{self._others}"
+    async def pose(
+        self,
+        title: str,
+        content: list[CallContent],
+        options: list[PermissionOption],
+        about: dict[str, Any] | None = None,
+    ) -> str:
+        """The id of what was chosen about no call. Clients draw it as one: it begins and ends as one. What is
+        `about` it is for programs."""
+        call_id = f"question:{uuid4()}"  # a session that is loaded anew has other questions
         self._outbox.put(
             ToolCallStart(
                 session_update="tool_call",
@@ -563,11 +572,17 @@ class ClientApprover:
                 kind="other",
                 status="pending",
                 content=content,
+                field_meta=about,
             )
         )
         accepting = {option.option_id for option in options if option.kind != "reject_once"}
         call = ToolCallUpdate(
-            tool_call_id=call_id, title=title, kind="other", status="pending", content=content
+            tool_call_id=call_id,
+            title=title,
+            kind="other",
+            status="pending",
+            content=content,
+            field_meta=about,
         )
         chosen = ""
         try:
@@ -585,7 +600,7 @@ class ClientApprover:
     async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen, `cancelled`, or empty where there is no valid answer."""
         await self._outbox.flush()
-        response = await _wait_for(self._ask(call, options))
+        response = await wait_for(self._ask(call, options))
         if response is None:
             return ""
         if not isinstance(response.outcome, AllowedOutcome):
@@ -609,12 +624,12 @@ async def _wait_for_votes(context: ReviewContext) -> None:
     look()
     try:
         with suppress(TimeoutError):
-            await asyncio.wait_for(arrived.wait(), _VOTES_SECS)
+            await asyncio.wait_for(arrived.wait(), VOTES_SECS)
     finally:
         unwatch()
 
 
-async def _wait_for(answer: Awaitable[_Answer]) -> _Answer | None:
+async def wait_for(answer: Awaitable[_Answer]) -> _Answer | None:
     """What the client answers; None where that is an error."""
     try:
         return await answer

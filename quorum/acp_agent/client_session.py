@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp.exceptions import RequestError
 from acp.schema import (
@@ -23,11 +23,12 @@ from acp.schema import (
 )
 
 from quorum.acp_agent.client_approver import ClientApprover
-from quorum.acp_agent.client_servers import ClientServer, convert_servers, explain_unread
-from quorum.acp_agent.config_options import ConfigOptions
+from quorum.acp_agent.client_servers import convert_servers, explain_unread
+from quorum.acp_agent.config_options import ConfigOption, ConfigOptions
+from quorum.acp_agent.layered_session import SessionPlace
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.sign_in import require_provider
-from quorum.acp_agent.standard_io import SERVERS_OFFERED, Outbox
+from quorum.acp_agent.standard_io import Outbox
 from quorum.acp_agent.tool_calls import convert_json, show_line
 from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
 from quorum.application.ports.people import Approver, Observer
@@ -53,6 +54,7 @@ from quorum.domain.events.session import FolderOrigin
 from quorum.domain.goal import parse_goal
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import SessionChoice, SessionSummary, select_own_sessions
 from quorum.errors import complain, mask_complaints
 from quorum.infrastructure.bootstrap import build_session
@@ -65,6 +67,16 @@ from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust_decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
 from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from quorum.acp_agent.effects_question import EffectsQuestion
+
+
+class PlaceSettings(NamedTuple):
+    """The settings of a folder, and what the MCP servers of a session in it get beside them."""
+
+    loaded: LoadedSettings
+    credentials: Mapping[str, ServerCredentials]
 
 
 class OpenedRecord(NamedTuple):
@@ -88,15 +100,16 @@ class SessionComposer:
         self._trust: TrustDecisions = open_trust_decisions(os.environ)
         self._listed: Storage | None = None
 
-    async def open_record(
-        self, root: Path, choice: SessionChoice, *, fork: bool = False, servers: Sequence[ClientServer] = ()
-    ) -> OpenedRecord:
-        """The settings of a folder, and the record of a session in it. Raises ConfigError, LedgerError, and
-        ProviderError where there is no model to ask.
+    async def load_settings(self, place: SessionPlace, mode: Mode | None = None) -> PlaceSettings:
+        """The settings of a session, with another mode where one is named. Raises ConfigError."""
+        return await asyncio.to_thread(self._load, place, mode)
 
-        `servers` are the MCP servers that the client offers for the session.
-        """
-        loaded, credentials = await asyncio.to_thread(self._load, root, servers)
+    async def open_record(
+        self, root: Path, given: PlaceSettings, choice: SessionChoice, *, fork: bool = False
+    ) -> OpenedRecord:
+        """The record of a session in a folder. Raises ConfigError, LedgerError, and ProviderError where there
+        is no model to ask."""
+        loaded, credentials = given
         record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
         try:
             if record.in_use:
@@ -109,25 +122,26 @@ class SessionComposer:
 
     async def check_provider(self, root: Path) -> None:
         """Check that a session in a folder has a model to ask. Raises ProviderError, and ConfigError."""
-        loaded, _ = await asyncio.to_thread(self._load, root, ())
-        await self._require_provider(loaded)
+        await self._require_provider((await self.load_settings(SessionPlace(root, (), (), None))).loaded)
 
     async def _require_provider(self, loaded: LoadedSettings, former: str = "") -> None:
         await require_provider(loaded, os.environ, KeyRing(self._mask.learn).get_key, former)
 
-    def _load(
-        self, root: Path, servers: Sequence[ClientServer]
-    ) -> tuple[LoadedSettings, Mapping[str, ServerCredentials]]:
-        loaded = load(self._options, root)
-        unread = explain_unread(SERVERS_OFFERED.get())
-        if not (servers or unread) or loaded.is_safe:
-            return loaded, {}
-        converted = convert_servers(servers, loaded.settings.mcp.servers)
+    def _load(self, place: SessionPlace, mode: Mode | None) -> PlaceSettings:
+        options = self._options
+        if mode is not None:
+            options = replace(options, overrides={**options.overrides, "review.mode": mode.value})
+        loaded = load(options, place.root)
+        unread = explain_unread(place.offered)
+        if not (place.servers or unread) or loaded.is_safe:
+            return PlaceSettings(loaded, {})
+        converted = convert_servers(place.servers, loaded.settings.mcp.servers)
         for name, given in converted.credentials.items():
             self._mask.learn_all(given.list_secrets(name))
-        overrides = {**self._options.overrides, **converted.overrides}
-        loaded = load(replace(self._options, overrides=overrides), root)
-        return replace(loaded, warnings=(*loaded.warnings, *unread, *converted.notices)), converted.credentials
+        overrides = {**options.overrides, **converted.overrides}
+        loaded = load(replace(options, overrides=overrides), place.root)
+        warnings = (*loaded.warnings, *unread, *converted.notices)
+        return PlaceSettings(replace(loaded, warnings=warnings), converted.credentials)
 
     async def compose(
         self,
@@ -266,12 +280,17 @@ def choose_stop_reason(report: RunReport) -> StopReason:
             return "end_turn"
 
 
+NO_LAYER = "this session works in your folder itself; /stage keeps its changes apart"
+
+
 class OwnCommand(NamedTuple):
-    """A command of the program: its name, what it does, and what may follow it."""
+    """A command of the program: its name, what it does, and what may follow it. One with `is_staged` is for
+    sessions in a layer, or in none."""
 
     name: str
     does: str
     takes: str = ""
+    is_staged: bool | None = None
 
 
 OWN_COMMANDS = (
@@ -284,18 +303,24 @@ OWN_COMMANDS = (
     OwnCommand("model", "Show or choose the model", "provider/model"),
     OwnCommand("skills", "List the skills that the model may load"),
     OwnCommand("agents", "List the agents to which the model may give tasks"),
+    OwnCommand("stage", "Work in a layer over the folder, whose changes you review once", is_staged=False),
+    OwnCommand("effects", "Review what waits in the layer", is_staged=True),
+    OwnCommand("unstage", "Work in the folder itself again; what waits stays in the layer", is_staged=True),
 )
 
 
-def list_commands(custom: tuple[tuple[str, CustomCommand], ...]) -> AvailableCommandsUpdate:
+def list_commands(custom: tuple[tuple[str, CustomCommand], ...], *, is_staged: bool) -> AvailableCommandsUpdate:
     """All that there are now, by the names to type."""
     return AvailableCommandsUpdate(
-        session_update="available_commands_update", available_commands=[*_list_own(), *_list_custom(custom)]
+        session_update="available_commands_update",
+        available_commands=[*_list_own(is_staged=is_staged), *_list_custom(custom)],
     )
 
 
-def _list_own() -> Iterator[AvailableCommand]:
+def _list_own(*, is_staged: bool) -> Iterator[AvailableCommand]:
     for command in OWN_COMMANDS:
+        if command.is_staged not in (None, is_staged):
+            continue
         hint = AvailableCommandInput(UnstructuredCommandInput(hint=command.takes)) if command.takes else None
         yield AvailableCommand(name=command.name, description=command.does, input=hint)
 
@@ -311,8 +336,8 @@ def _list_custom(commands: tuple[tuple[str, CustomCommand], ...]) -> Iterator[Av
 class SlashCommands:
     """Runs the program's own commands for one session."""
 
-    def __init__(self, agent: AgentSession) -> None:
-        self._agent = agent
+    def __init__(self, agent: AgentSession, effects: EffectsQuestion | None) -> None:
+        self._agent, self._effects = agent, effects
 
     async def run(self, prompt: str) -> RunReport | str | None:
         """What came of a command: the report of a turn, or a sentence. None where the prompt is none of them or
@@ -332,6 +357,11 @@ class SlashCommands:
                 if typed.arguments:
                     await self._agent.models.choose(typed.arguments)
                 return f"the model is {self._agent.models.current}"
+            case "effects":
+                if self._effects is None:
+                    return NO_LAYER
+                words = await self._effects.ask_again()
+                return await self._agent.run.execute(words) if words else ""
             case "goal":
                 return await self._pursue_goal(typed.arguments.strip())
             case "skills":
@@ -392,26 +422,33 @@ class ClientSession:
     def __init__(
         self,
         agent: AgentSession,
+        place: SessionPlace,
         *,
         config: ConfigOptions,
         feed: UpdateFeed,
         outbox: Outbox,
         approver: ClientApprover,
         prompts: PromptBuilder,
+        effects: EffectsQuestion | None,
     ) -> None:
-        self.agent = agent
+        self.agent, self.place = agent, place
         self.config = config
         self.feed = feed
         self.outbox = outbox
         self._approver = approver
         self._prompts = prompts
-        self._commands = SlashCommands(agent)
+        self._effects = effects
+        self._commands = SlashCommands(agent, effects)
         self._listed: AvailableCommandsUpdate | None = None
         self._turn: asyncio.Task[PromptResponse] | None = None
         self._is_cancelling = False
         self._cancels = 0
         self._last_report: RunReport | None = None
         self._model_search: asyncio.Task[None] | None = None
+
+    @property
+    def session_id(self) -> str:
+        return self.agent.session_id
 
     @property
     def is_asking(self) -> bool:
@@ -422,6 +459,24 @@ class ClientSession:
     def is_busy(self) -> bool:
         """Whether a prompt is being answered."""
         return self._turn is not None
+
+    def crosses_layer(self, mode: str) -> bool:
+        """Whether the session goes into a layer for a mode."""
+        return mode == Mode.STAGED and self.agent.effects is None
+
+    async def choose(self, option: str, value: str) -> None:
+        """Set a config option, and tell the client what else that changed. Raises ModeRefused and ProviderError
+        for what cannot be had, and LedgerError."""
+        await self.config.choose(option, value)
+        await self.outbox.flush()
+
+    def release(self) -> None:
+        """From now on the client knows the session, and gets its updates."""
+        self.outbox.open()
+
+    def list_options(self) -> list[ConfigOption]:
+        """The config options with their values."""
+        return self.config.list()
 
     def list_choices(self) -> dict[str, Any]:
         """What the answer to its opening says can be chosen: modes, and the config options with them."""
@@ -464,7 +519,7 @@ class ClientSession:
             return PromptResponse(stop_reason="cancelled")
         return turn.result()
 
-    def cancel(self) -> None:
+    async def cancel(self) -> None:
         """Stop the prompt that is being answered, if one is: every call of it gets its result."""
         self._cancels += 1
         if self._turn is not None and not self._is_cancelling:
@@ -476,7 +531,7 @@ class ClientSession:
         if self._model_search is not None:
             self._model_search.cancel()
         if (turn := self._turn) is not None:
-            self.cancel()
+            await self.cancel()
             await asyncio.wait({turn}, timeout=_CLOSING_SECS)
         if self._last_report is not None:
             await self.agent.close(self._last_report)
@@ -506,10 +561,13 @@ class ClientSession:
         except QuorumError as error:
             raise RequestError(_CLIENT_SESSION_INTERNAL_ERROR, str(error)) from error
         if isinstance(done, str):
-            self.outbox.put(build_message(done))
+            if done:
+                self.outbox.put(build_message(done))
             await self.outbox.flush()
             return PromptResponse(stop_reason="end_turn")
         self._last_report = done
+        while self._effects is not None and (words := await self._effects.ask_at_end()):
+            self._last_report = done = await self.agent.run.execute(words)
         self._show_usage()
         await self._list_commands()
         await self.outbox.flush()
@@ -536,7 +594,8 @@ class ClientSession:
             await self.agent.custom_commands.refresh()
         except (QuorumError, OSError) as error:
             complain([f"the slash commands cannot be listed: {error}"])
-        listed = list_commands(self.agent.custom_commands.known)
+        known, is_staged = self.agent.custom_commands.known, self._effects is not None
+        listed = list_commands(known, is_staged=is_staged)
         if listed != self._listed:
             self._listed = listed
             self.outbox.put(listed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from acp.schema import (
     ConfigOptionUpdate,
@@ -19,7 +21,7 @@ from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ModeRefused, ProviderError
 from quorum.domain.events import event as ev
-from quorum.domain.events.event import ModeChanged
+from quorum.domain.events.event import ModeChanged, SessionResumed, SessionStarted
 from quorum.domain.review.mode import Mode
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import ROLES
@@ -32,17 +34,23 @@ async def list_modes(agent: AgentSession) -> SessionModeState:
     Clients switch with one key. So they are offered what one key reaches in the app, which `auto` is not; it is
     there in a session that was begun in it.
     """
-    available = [
-        mode
-        for mode in Mode
-        if mode is agent.review.mode or (mode.traits.in_cycle and await agent.review.find_refusal(mode) is None)
-    ]
+    available = [mode for mode in Mode if await _is_offered(agent, mode)]
     return SessionModeState(
         current_mode_id=agent.review.mode.value,
         available_modes=[
             SessionMode(id=mode.value, name=mode.value, description=mode.traits.meaning) for mode in available
         ],
     )
+
+
+async def _is_offered(agent: AgentSession, mode: Mode) -> bool:
+    """A session goes into a layer, and out of it, in another process. Whether it can is found out then."""
+    if mode is agent.review.mode:
+        return True
+    if mode.traits.needs_layer:
+        return sys.platform == "linux"
+    is_elsewhere = agent.effects is not None and mode is not Mode.READ_ONLY
+    return mode.traits.in_cycle and (is_elsewhere or await agent.review.find_refusal(mode) is None)
 
 
 async def set_mode(agent: AgentSession, mode_id: str) -> None:
@@ -60,10 +68,24 @@ async def restore_mode(agent: AgentSession, record: SessionRecord) -> None:
 
     Clients open a session anew for each prompt, or after a restart, and do not repeat the choice.
     """
-    chosen = (event.mode for event in reversed(record.past) if isinstance(event, ModeChanged))
+    chosen = (
+        event.mode
+        for event in reversed(record.past)
+        if isinstance(event, ModeChanged) or (_begins(event) and event.mode is Mode.STAGED)
+    )
     mode = next(chosen, agent.review.mode)
     if mode.is_as_strict_as(agent.review.mode) and await agent.review.find_refusal(mode) is None:
         await agent.review.set_mode(mode)
+
+
+def was_staged(record: SessionRecord) -> bool:
+    """Whether the session was in a layer last."""
+    modes = (event.mode for event in reversed(record.past) if isinstance(event, ModeChanged) or _begins(event))
+    return next(modes, None) is Mode.STAGED
+
+
+def _begins(event: ev.Event) -> TypeGuard[SessionStarted | SessionResumed]:
+    return isinstance(event, SessionStarted | SessionResumed)
 
 
 ConfigOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
@@ -134,7 +156,7 @@ class ConfigOptions:
         offered = [
             SessionConfigSelectOption(value=each.id, name=each.name, description=each.description)
             for each in self.modes.available_modes
-            if each.id == mode or Mode(each.id).traits.in_cycle
+            if each.id == mode or each.id != Mode.AUTO
         ]
         yield SessionConfigOptionSelect(
             type="select", id=_MODE, name="Review mode", category="mode", current_value=mode, options=offered

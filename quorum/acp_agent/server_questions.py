@@ -55,7 +55,7 @@ def list_answers(question: ServerQuestion, *, by_name: bool) -> list[tuple[Permi
 
 def render_question_title(question: ServerQuestion) -> str:
     if not question.server:
-        return "The model asks you"
+        return question.call or "The model asks you"
     during = f" during {show_line(question.call)}" if question.call else ""
     return f"The MCP server {show_line(question.server)} asks{during}"
 

@@ -21,7 +21,8 @@ from acp.schema import (
     AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
-    CreateElicitationResponse,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
     DeleteSessionRequest,
     ForkSessionResponse,
     Implementation,
@@ -30,10 +31,8 @@ from acp.schema import (
     LoadSessionResponse,
     McpCapabilities,
     NewSessionResponse,
-    PermissionOption,
     PromptCapabilities,
     PromptResponse,
-    RequestPermissionResponse,
     ResumeSessionResponse,
     SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
@@ -45,30 +44,26 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
-    ToolCallUpdate,
 )
 
-from quorum.acp_agent.client_approver import DIFF_CLIENTS, NAMING_CLIENTS, ClientApprover, UnsavedBuffers
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession, SessionComposer, find_own_folder
-from quorum.acp_agent.config_options import ConfigOptions, list_modes, list_offered_models, restore_mode
-from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
-from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question
+from quorum.acp_agent.layered_session import LayeredSession, SessionPlace, read_crossing
+from quorum.acp_agent.opening import ClientSessionOpener, explain_no_layer
+from quorum.acp_agent.prompt_blocks import PromptBlock
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.standard_io import (
-    CANCEL_REQUEST,
-    REQUEST_SENT,
-    Outbox,
-    SessionUpdate,
+    SERVERS_OFFERED,
     StandardIoTransport,
 )
 from quorum.acp_agent.tool_calls import show_line
-from quorum.acp_agent.update_feed import UpdateFeed
+from quorum.acp_agent.update_feed import build_message
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
-from quorum.domain.mcp.server_question import ServerQuestion
+from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.session_summary import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
@@ -87,16 +82,20 @@ class ProtocolAgent:
         self._composer = composer
         self._settle = settle
         self._is_closing = False
-        self._client: AgentSideConnection | None = None
-        self._capabilities: ClientCapabilities | None = None
-        self._client_name = ""
-        self._sessions: dict[str, ClientSession] = {}
+        self._connected: ClientSessionOpener | None = None
+        self._sessions: dict[str, ClientSession | LayeredSession] = {}
         self._is_opening = asyncio.Lock()
+        self._crossings: dict[str, asyncio.Event] = {}
         self._refused_in: Path | None = None
 
     def on_connect(self, conn: AgentSideConnection) -> None:
         """Take the way to the client."""
-        self._client = conn
+        self._connected = ClientSessionOpener(self._composer, conn)
+
+    @property
+    def _opener(self) -> ClientSessionOpener:
+        assert self._connected is not None  # whoever asks is connected
+        return self._connected
 
     # ---------------------------------------------------------------- sessions
 
@@ -111,8 +110,8 @@ class ProtocolAgent:
         if protocol_version != PROTOCOL_VERSION:
             asked = f"the client asks for version {protocol_version} of the protocol"
             complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
-        self._capabilities = client_capabilities
-        self._client_name = client_info.name.lower() if client_info is not None else ""
+        self._opener.capabilities = client_capabilities
+        self._opener.client_name = client_info.name.lower() if client_info is not None else ""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="quorum", title="quorum", version=__version__),
@@ -155,7 +154,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> NewSessionResponse:
         session = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
-        return NewSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+        return NewSessionResponse(session_id=session.session_id, **session.list_choices())
 
     async def load_session(
         self,
@@ -193,7 +192,7 @@ class ProtocolAgent:
     ) -> ForkSessionResponse:
         choice = NamedSession((await self._find(session_id)).id)
         session = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
-        return ForkSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+        return ForkSessionResponse(session_id=session.session_id, **session.list_choices())
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -211,7 +210,7 @@ class ProtocolAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """End a session; a prompt that is being answered is cancelled."""
-        session = self._require_session(session_id)
+        session = await self._require_session(session_id)
         del self._sessions[session_id]
         try:
             await session.close()
@@ -242,12 +241,28 @@ class ProtocolAgent:
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
-        return await self._require_session(session_id).answer(prompt)
+        if (wished := read_crossing(prompt)) is not None:
+            await self._cross_by_command(session_id, wished)
+            return PromptResponse(stop_reason="end_turn")
+        session = await self._require_session(session_id)
+        try:
+            return await session.answer(prompt)
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+
+    async def _cross_by_command(self, session_id: str, mode: Mode) -> None:
+        session = await self._require_session(session_id)
+        if session.crosses_layer(mode):
+            await self._choose(session_id, "mode", mode)
+            return
+        client = self._opener.client
+        place = "a layer" if isinstance(session, LayeredSession) else "your folder itself"
+        await client.session_update(session_id, build_message(f"this session works in {place} already"))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the prompt that is being answered. A session that is not open has none."""
         if (session := self._sessions.get(session_id)) is not None:
-            session.cancel()
+            await session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         await self._choose(session_id, "mode", mode_id)
@@ -258,18 +273,94 @@ class ProtocolAgent:
     ) -> SetSessionConfigOptionResponse:
         """Choose the review mode, the model, or its effort."""
         session = await self._choose(session_id, config_id, str(value))
-        return SetSessionConfigOptionResponse(config_options=session.config.list())
+        return SetSessionConfigOptionResponse(config_options=session.list_options())
 
-    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession:
-        session = self._require_session(session_id)
+    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession | LayeredSession:
+        session = await self._require_session(session_id)
         try:
-            await session.config.choose(option, value)
+            if option == "mode" and session.crosses_layer(value):
+                return await self._cross(session, Mode(value))
+            await session.choose(option, value)
         except (ModeRefused, ProviderError) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
-        await session.outbox.flush()
         return session
+
+    async def _cross(
+        self, session: ClientSession | LayeredSession, mode: Mode
+    ) -> ClientSession | LayeredSession:
+        """Have the session continue in a layer over its folder, or out of it, in another process than before.
+        What is asked of it meanwhile waits. Where that fails, it continues where it was.
+
+        Raises ModeRefused, and what opening a session raises.
+        """
+        if session.is_busy:
+            raise ModeRefused(
+                f"a prompt is being answered in this session; wait for its end, or cancel it, before {mode}"
+            )
+        session_id = session.session_id
+        crossed = self._crossings[session_id] = asyncio.Event()
+        try:
+            given = await self._composer.load_settings(session.place)
+            if (why := await self._explain_no_crossing(session, given.loaded, mode)) is not None:
+                raise ModeRefused(f"{mode} cannot be had: {why}")
+            async with self._is_opening:
+                del self._sessions[session_id]
+                await session.close()
+                after = await self._reopen(session, mode)
+        finally:
+            del self._crossings[session_id]
+            crossed.set()
+        await self._tell_choices(after, mode)
+        return after
+
+    async def _reopen(
+        self, session: ClientSession | LayeredSession, mode: Mode
+    ) -> ClientSession | LayeredSession:
+        choice = NamedSession(session.session_id)
+        try:
+            after = await self._opener.open(session.place, choice, mode=mode)
+            if isinstance(after, LayeredSession) and not after.is_in(mode):  # it restored a stricter one
+                await after.choose("mode", mode)
+        except BaseException:
+            former = Mode.STAGED if isinstance(session, LayeredSession) else session.agent.review.mode
+            with suppress(QuorumError, RequestError):
+                again = await self._opener.open(session.place, choice, mode=former)
+                self._sessions[session.session_id] = again
+                again.release()
+            raise
+        self._sessions[session.session_id] = after
+        after.release()
+        return after
+
+    async def _tell_choices(self, session: ClientSession | LayeredSession, mode: Mode) -> None:
+        """Tell the client the values that another process has chosen."""
+        client, session_id = self._opener.client, session.session_id
+        with suppress(ConnectionError):
+            await client.session_update(
+                session_id,
+                CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode.value),
+            )
+            await client.session_update(
+                session_id,
+                ConfigOptionUpdate(
+                    session_update="config_option_update", config_options=session.list_options()
+                ),
+            )
+
+    async def _explain_no_crossing(
+        self, session: ClientSession | LayeredSession, loaded: LoadedSettings, mode: Mode
+    ) -> str | None:
+        """Why the session cannot go into a layer or out of one, for a mode; None where it can."""
+        if isinstance(session, LayeredSession):
+            return loaded.policy.explain_mode_refusal(mode, loaded.settings.models.review)
+        agent = session.agent
+        if not agent.record.outlives:
+            return "this session is kept nowhere, so that no other process could continue it"
+        if agent.jobs.is_any_running:
+            return "commands run in the background and would end; have the model stop them first"
+        return await explain_no_layer(loaded, session.place.root)
 
     # ---------------------------------------------------------------- the end
 
@@ -277,16 +368,21 @@ class ProtocolAgent:
         """The client is gone: end all sessions, but for those that ask. Whether there are such; then the
         process is to end at once, and their questions stay open in the ledger."""
         self._is_closing = True
-        asking = {session for session in self._sessions.values() if session.is_asking}
-        for session in set(self._sessions.values()) - asking:
-            session.cancel()
+        layered = [session for session in self._sessions.values() if isinstance(session, LayeredSession)]
+        own = [session for session in self._sessions.values() if isinstance(session, ClientSession)]
+        for one in layered:
+            one.hang_up()
+        asking = {session for session in own if session.is_asking}
+        for session in set(own) - asking:
+            await session.cancel()
         if not asking:
             await self._settle()
-        for session in tuple(self._sessions.values()):
+        for session in own:
             try:
                 await (session.abandon() if session in asking else session.close())
             except LedgerError as error:
                 complain([str(error)])
+        await asyncio.gather(*(one.leave() for one in layered))
         try:
             await self._composer.close()
         except LedgerError as error:
@@ -304,100 +400,29 @@ class ProtocolAgent:
         *,
         fork: bool = False,
         replays: bool = False,
-    ) -> ClientSession:
+    ) -> ClientSession | LayeredSession:
         """The session. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
         root = _require_folder(cwd)
         folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
+        place = SessionPlace(root, folders, mcp_servers or (), SERVERS_OFFERED.get())
         try:
             async with self._is_opening:
-                session, notices = await self._compose(
-                    root, choice, mcp_servers or (), folders, fork=fork, replays=replays
-                )
+                session = await self._opener.open(place, choice, fork=fork, replays=replays)
         except ProviderError as error:
             self._refused_in = root
             raise explain_sign_in(error, root) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
-        self._sessions[session.agent.session_id] = session
-        await session.greet(notices)
-        asyncio.get_running_loop().call_soon(session.outbox.open)
+        self._sessions[session.session_id] = session
+        asyncio.get_running_loop().call_soon(session.release)
         return session
-
-    async def _compose(
-        self,
-        root: Path,
-        choice: SessionChoice,
-        servers: Sequence[ClientServer],
-        folders: Sequence[str],
-        *,
-        fork: bool,
-        replays: bool,
-    ) -> tuple[ClientSession, tuple[str, ...]]:
-        client = self._client
-        assert client is not None
-        opened = await self._composer.open_record(root, choice, fork=fork, servers=servers)
-        session_id = opened.record.session_id
-
-        async def send(update: SessionUpdate) -> None:
-            await client.session_update(session_id, update)
-
-        async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
-            return await client.request_permission(session_id, call, options)
-
-        def elicit(question: ServerQuestion) -> Awaitable[CreateElicitationResponse] | None:
-            return put_form(question) if can_elicit(question, self._capabilities) else None
-
-        async def put_form(question: ServerQuestion) -> CreateElicitationResponse:
-            mode = build_elicitation(question, session_id)
-            try:
-                return await client.create_elicitation(describe_question(question), mode)
-            except asyncio.CancelledError:
-                withdrawn = {"requestId": REQUEST_SENT.get()}
-                with suppress(ConnectionError):
-                    await client.ext_notification(CANCEL_REQUEST, withdrawn)
-                raise
-
-        async def read(path: str) -> str:
-            return (await client.read_text_file(session_id, path)).content
-
-        outbox = Outbox(send)
-        files = self._capabilities.fs if self._capabilities is not None else None
-        buffers = UnsavedBuffers(read if files is not None and files.read_text_file else None, root)
-        approver = ClientApprover(
-            ask,
-            outbox,
-            buffers.describe,
-            shows_option_names=self._client_name in NAMING_CLIENTS,
-            shows_titles_of_edits=self._client_name not in DIFF_CLIENTS,
-            elicit=elicit,
-        )
-        feed = UpdateFeed(str(root), outbox.put)
-        feed.take_title(opened.record)
-        try:
-            if replays:
-                history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
-                for place, update in enumerate(history):
-                    await send(update)
-                    if place % _AT_ONCE == 0:  # other sessions run meanwhile
-                        await asyncio.sleep(0)
-        except BaseException:
-            await opened.record.release()
-            raise
-        agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
-        await restore_mode(agent, opened.record)
-        prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
-        models = list_offered_models(opened.loaded, agent.models.configured_providers)
-        config = ConfigOptions(agent, await list_modes(agent), models)
-        feed.follow_config(config)
-        session = ClientSession(
-            agent, config=config, feed=feed, outbox=outbox, approver=approver, prompts=prompts
-        )
-        return session, notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
         """The recorded session of this id; one that this client has open is closed first."""
         found = await self._find(session_id)
+        while (crossing := self._crossings.get(found.id)) is not None:
+            await crossing.wait()
         if (session := self._sessions.get(found.id)) is not None:
             if session.is_busy:
                 raise RequestError(
@@ -418,7 +443,9 @@ class ProtocolAgent:
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
 
-    def _require_session(self, session_id: str) -> ClientSession:
+    async def _require_session(self, session_id: str) -> ClientSession | LayeredSession:
+        while (crossing := self._crossings.get(session_id)) is not None:
+            await crossing.wait()
         if (session := self._sessions.get(session_id)) is None:
             raise _explain_unknown(
                 session_id, f"no session {show_line(session_id)!a} is open; open or load it first"

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from acp.exceptions import RequestError
+from acp.meta import CLIENT_METHODS
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
@@ -142,6 +143,8 @@ SERVERS_OFFERED: ContextVar[object] = ContextVar("SERVERS_OFFERED", default=None
 cannot read."""
 
 _EXTENSIONS = frozenset({"session/delete"})
+_WORDED_AS_EXTENSIONS = {f"_{method}": method for method in (CANCEL_REQUEST, *CLIENT_METHODS.values())}
+"""What the SDK is to send as it stands: what another process says, and what the SDK has no name for."""
 _log = logging.getLogger(__name__)
 
 
@@ -181,7 +184,7 @@ class RequestRouting:
             self._prompted.pop(_identify(message.get("id")), None)
         elif "id" in message:
             REQUEST_SENT.set(message["id"])
-        return {**message, "method": CANCEL_REQUEST} if method == f"_{CANCEL_REQUEST}" else message
+        return message if method is None else {**message, "method": _WORDED_AS_EXTENSIONS.get(method, method)}
 
 
 def _is_understood(method: str, params: object) -> bool:

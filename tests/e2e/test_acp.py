@@ -519,7 +519,7 @@ async def test_slash_commands_are_listed_and_run(machine: Machine) -> None:
             await served.ask(session, "/undo")
 
         assert [command.name for command in listed] == [
-            *("retry", "compact", "init", "goal", "model", "skills", "agents", "greet")
+            *("retry", "compact", "init", "goal", "model", "skills", "agents", "stage", "greet")
         ]
         assert "the model is local/scripted" in served.editor.texts(session)
         assert "- looker: Looks" in served.editor.texts(session)

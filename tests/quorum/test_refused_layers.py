@@ -12,9 +12,9 @@ from quorum.errors import UsageError
 from tests.support.command_line import run_command
 
 
-def test_an_editor_has_several_sessions_in_one_process_so_none_is_in_a_layer(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="another --mode, or work in a terminal with quorum --mode staged"):
-        run_command(["acp", "--mode", "staged"], tmp_path)
+def test_what_works_for_an_editor_in_a_layer_does_not_begin_outside_of_one() -> None:
+    with pytest.raises(UsageError, match="no layer can be had: the workspace is the whole file system"):
+        run_command(["acp", "--layer-of", ""], Path("/"))
 
 
 def test_a_fleet_refuses_the_mode_before_a_session_is_taken_where_no_layer_can_be_mounted(

@@ -79,3 +79,15 @@ def test_other_messages_pass_as_they_are():
     ):
         assert routing.route(message) is message
     assert routing.route({"id": 2, "method": "session/delete"}) == {"id": 2, "method": "_session/delete"}
+
+
+@pytest.mark.parametrize("method", ["session/update", "session/request_permission", "elicitation/create"])
+def test_what_another_process_says_reaches_the_client_as_it_stands(method):
+    routing = RequestRouting()
+
+    assert routing.send({"id": 3, "method": f"_{method}", "params": {"a": 1}}) == {
+        "id": 3,
+        "method": method,
+        "params": {"a": 1},
+    }
+    assert routing.send({"method": "_own/word"}) == {"method": "_own/word"}
