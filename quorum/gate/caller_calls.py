@@ -133,6 +133,7 @@ def translate_call(
                 caller_tool=tool,
                 cwd=cwd,
                 environment=environment,
+                is_typed_into=is_codex and effect is CallEffect.COMMAND,
             )
         except _Unplaced:
             pass
