@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from quorum.domain.text.python_syntax import parse_expression, parse_module
 
-_SOURCE = "".join(f"value_{number} = [((1, {number}), {{'a': [b, c]}})]\n" for number in range(20))
+_SOURCE = "".join(f"value_{number} = [((1, {number}), {{'a': [b, c]}})]\n" for number in range(10))
 _TIMES = 60
 
 
@@ -32,5 +32,5 @@ def test_threads_that_read_python_at_once_do_not_fail_each_other() -> None:
         gc.set_threshold(*threshold)
         sys.setswitchinterval(interval)
 
-    assert {len(module.body) for module in read} == {20}
+    assert {len(module.body) for module in read} == {10}
     assert ast.literal_eval(parse_expression("(1, 'a')")) == (1, "a")
