@@ -357,7 +357,7 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
     try:
         results = list(read_results(environ))
     except ConfigError as error:
-        return [*found, warn("gate", str(error), "repair its rights, or delete it and probe again")]
+        return [warn("gate", str(error), "repair its rights, or delete it and probe again")]
     with ThreadPoolExecutor(2) as pool:
         versions = list(
             pool.map(lambda each: read_version_alone(HOOKED_AGENTS[each[0]], environ.get("PATH")), results)
