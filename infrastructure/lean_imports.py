@@ -19,6 +19,8 @@ from importlib.util import resolve_name
 from types import ModuleType
 from typing import NamedTuple
 
+from quorum.domain.text.python_syntax import parse_module
+
 
 class _Absence:
     """Finds no such module, for the thread that it is made in; others import theirs meanwhile."""
@@ -202,7 +204,7 @@ def _read_origins(package: ModuleType) -> Mapping[str, _Origin]:
     assert isinstance(spec.loader, SourceFileLoader)
     if spec.loader_state is None:
         origins: dict[str, _Origin] = {}
-        for statement in ast.parse(spec.loader.get_data(spec.loader.path)).body:
+        for statement in parse_module(spec.loader.get_data(spec.loader.path)).body:
             if isinstance(statement, ast.ImportFrom):
                 module = resolve_name("." * statement.level + (statement.module or ""), package.__name__)
                 for each in statement.names:

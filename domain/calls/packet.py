@@ -129,9 +129,10 @@ class ProposedCall(Struct, frozen=True, kw_only=True):
     `tool` and `arguments` are in our own terms, so that rules, guards and hooks see what they see in a session;
     `caller_tool` is the caller's name of the tool. `cwd` is the absolute folder that relative paths and
     commands start in, which the caller's model may choose. `environment` is what its commands get, as far as
-    that is known. `folder_doubt` is why a command may run in another folder, empty where it does not. `task` is
-    what the person asked the caller for, where the caller says so. `shell_text` is what reads like a command in
-    the arguments of a tool that is no shell: it is looked at as one. `is_known` is false for a tool of which
+    that is known. `folder_doubt` is why a command may run in another folder, empty where it does not.
+    `is_typed_into` says that the caller may type into it, and asks nobody about that. `task` is what the person
+    asked the caller for, where the caller says so. `shell_text` is what reads like a command in the arguments
+    of a tool that is no shell: it is looked at as one. `is_known` is false for a tool of which
     nothing is known.
     """
 
@@ -142,6 +143,7 @@ class ProposedCall(Struct, frozen=True, kw_only=True):
     cwd: str
     environment: Mapping[str, str] = field(default_factory=dict)
     folder_doubt: str = ""
+    is_typed_into: bool = False
     task: str = ""
     shell_text: str | None = None
     is_known: bool = True

@@ -28,6 +28,7 @@ from quorum.domain.review.permission_rules import (
     Rule,
 )
 from quorum.domain.secrets.patterns import find_pattern_spans
+from quorum.domain.text.python_syntax import parse_module
 
 ALL_READERS = tuple(sorted(READERS))
 ALL_WRITERS = tuple(sorted(WRITERS))
@@ -380,7 +381,7 @@ class CodexRule(Struct, frozen=True, kw_only=True):
 def read_codex_rules(text: str) -> Iterator[CodexRule]:
     """The rules of a file in its order. What is no rule that is known has every command asked about."""
     try:
-        statements = ast.parse(text[:_LONGEST]).body if len(text) <= _LONGEST else None
+        statements = parse_module(text[:_LONGEST]).body if len(text) <= _LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         statements = None
     if statements is None:

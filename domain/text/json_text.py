@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
+from quorum.domain.text.python_syntax import parse_expression
 
 # a text, which stays, also one that is cut off
 _TEXT = r"(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))"
@@ -207,7 +208,7 @@ def read_python(text: str) -> str:
     if any(not text[end:start].strip(" \t\r\n") for (_, end), (start, _) in pairwise(ends)):
         return ""
     try:
-        tree = ast.parse(text, mode="eval")
+        tree = parse_expression(text)
         if any(isinstance(node, ast.Dict) and _says_twice(node) for node in ast.walk(tree)):
             return ""
         value = ast.literal_eval(tree)

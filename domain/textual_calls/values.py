@@ -21,6 +21,7 @@ from quorum.domain.text.json_text import (
 )
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
+from quorum.domain.text.python_syntax import parse_expression
 
 _TOKEN = re.compile(
     r"""[^"'{}\[\]()<]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}\[\]()]""",
@@ -118,7 +119,7 @@ def _list_kinds(schema: JsonObject) -> frozenset[str]:
 def read_python_calls(text: str) -> list[tuple[str, JsonObject]] | None:
     """The calls in a Python expression, `f(a=1)` or a list of such; None where it is anything else."""
     try:
-        body = ast.parse(text, mode="eval").body
+        body = parse_expression(text).body
         found = body.elts if isinstance(body, ast.List) else [body]
         return [_read_python_call(each) for each in found] or None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

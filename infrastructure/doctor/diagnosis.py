@@ -347,8 +347,13 @@ def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
 
     from quorum.infrastructure.gate.agent_probe import read_results, read_version_alone
     from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
+    from quorum.infrastructure.gate.unknown_fields import describe_unknown_fields
 
     found: list[Finding] = []
+    try:
+        found += (warn("gate", what, remedy) for what, remedy in describe_unknown_fields(environ))
+    except ConfigError as error:
+        found.append(warn("gate", str(error), "unknown fields of hooks are listed there"))
     try:
         results = list(read_results(environ))
     except ConfigError as error:

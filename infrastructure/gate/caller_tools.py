@@ -18,10 +18,12 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.replacing import replace
+from quorum.domain.review.hazards.typed_programs import find_typed_program
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.infrastructure.execution.commands.sealing import seal_command
+from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
 from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
 from quorum.infrastructure.tools.builtin.drafting import (
@@ -177,6 +179,11 @@ class CallerCommand(CallerTool):
         if command is None:
             return None
         verdict = await self._world.judge(command, Path(self._call.cwd))
+        if self._call.is_typed_into and (program := find_typed_program(read_script(command))) is not None:
+            reason = f"{program} runs what is typed into it, which the caller asks nobody about"
+            return replace(
+                verdict, kind=ShellVerdictKind.ASK, reason=reason, sandbox_gap=reason, environment={}
+            )
         if arguments.get("outside_sandbox") is True:
             return replace(verdict, leaves_sandbox=True)
         if not verdict.is_read_only or not (doubt := await asyncio.to_thread(self._explain_doubt, verdict)):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.pattern import compile_once
 from quorum.gate.caller_calls import is_plain_path
 from quorum.gate.payload import BadPayload, read_optional, require, require_hook_fields, require_object
 
@@ -52,6 +53,9 @@ _GREP = AgentTool("Grep", {"include": "glob", "dir_path": "path"})
 _LIST = AgentTool("LS", {"dir_path": "path", **_drop("file_filtering_options")})
 _NOTE = AgentTool("TodoWrite")
 _STATUS = AgentTool("TaskGet")  # what is about the agent's own tasks and subagents
+# It reads the text of a skill that the person has, and runs nothing that stands in it. Not so in Claude Code
+# and Qwen Code, whose skills may run commands, and not known of Copilot CLI.
+_SKILL = AgentTool(_STATUS.name, _drop("name", "skill", "args"))
 _TASK = AgentTool("Task", dict.fromkeys(("agent_type", "agent_name"), "subagent_type"))
 _GEMINI: Mapping[str, AgentTool] = {
     "run_shell_command": AgentTool(
@@ -100,12 +104,14 @@ _GEMINI: Mapping[str, AgentTool] = {
 _GEMINI_ALONE: Mapping[str, AgentTool] = {
     **_GEMINI,
     "ask_user": AgentTool("AskUserQuestion"),
+    "activate_skill": _SKILL,
     "enter_plan_mode": AgentTool("EnterPlanMode"),
     "exit_plan_mode": AgentTool("ExitPlanMode", {"plan_filename": "planFilePath"}),
 }
 _QWEN: Mapping[str, AgentTool] = {
     **_GEMINI,
     **dict.fromkeys(("list_agents", "get_goal", "update_goal"), _STATUS),
+    "zoom_image": AgentTool("Read", _drop("x1", "y1", "x2", "y2")),
 }
 _KIMI: Mapping[str, AgentTool] = {
     "Bash": AgentTool("Bash", {"cwd": _FOLDER, **_drop("disable_timeout")}),
@@ -121,6 +127,14 @@ _KIMI: Mapping[str, AgentTool] = {
     "WaitFor": _STATUS,
     "GetGoal": _STATUS,
     "UpdateGoal": _STATUS,
+    "CreateGoal": AgentTool(_STATUS.name, _drop("objective", "completionCriterion")),
+    "Skill": _SKILL,
+    "AgentSwarm": AgentTool("Task", {"prompt_template": "prompt", "resume_agent_ids": "resume"}),
+}
+# What these fields say by default; anything else adds to the file, or lifts the limits of the goal before.
+_KIMI_DEFAULTS: Mapping[tuple[str, str], JsonValue] = {
+    ("Write", "mode"): "overwrite",
+    ("CreateGoal", "replace"): False,
 }
 _COPILOT_BASH = AgentTool(
     "Bash", {"detach": "run_in_background", "shellId": _SHELL, **_drop("mode", "initial_wait")}
@@ -149,7 +163,13 @@ _COPILOT: Mapping[str, AgentTool] = {
     "list_agents": _STATUS,
     "fetch_copilot_cli_documentation": _STATUS,
     "task": AgentTool("Task", {**_TASK.fields, **_drop("mode")}),
+    "sql": AgentTool(_STATUS.name, _drop("query", "description")),  # on the lists of its own session
 }
+_SQL_TEXT = r"'(?:[^']|'')*'"
+_SQL_BEYOND = (
+    r"(?i)\b(?:attach|detach|vacuum|pragma|load_extension|readfile|writefile|edit|fts\w*|virtual)\b"
+    r"|--|/\*|[\"`\[\0']"
+)
 _OPENCODE: Mapping[str, AgentTool] = {
     "bash": AgentTool("Bash", {"workdir": _FOLDER}),
     "read": _READ,
@@ -162,13 +182,14 @@ _OPENCODE: Mapping[str, AgentTool] = {
     "webfetch": AgentTool("WebFetch"),
     "todowrite": _NOTE,
     "task": _TASK,
-    # it reads the text of one that its person has, and runs nothing that stands in it
-    "skill": AgentTool(_STATUS.name, _drop("name")),
+    "skill": _SKILL,
 }
 _VIBE: Mapping[str, AgentTool] = {
     "file_system.bash": AgentTool("Bash"),
     "process.start": AgentTool("Bash", {"cwd": _FOLDER}),
     "vibe.todo": AgentTool("TodoWrite", _drop("action")),
+    "vibe.unified_harness_scratchpad": AgentTool(_STATUS.name, _drop("action", "path", "content")),
+    "skill.read": _SKILL,
     "process.list": _STATUS,
     "process.output": _STATUS,
     "file_system.read_file": _READ,
@@ -218,17 +239,19 @@ def read_qwen(payload: JsonObject, _folder: str) -> JsonObject:
 
 def read_kimi(payload: JsonObject, _folder: str) -> JsonObject:
     """What Kimi Code sends, in the form of Claude Code. Raises BadPayload."""
-    given = payload.get("tool_input")
-    if payload.get("tool_name") == "Write" and isinstance(given, Mapping) and given.get("mode") == "overwrite":
-        given = {name: value for name, value in given.items() if name != "mode"}  # the other adds to the file
-        payload = {**payload, "tool_input": given}
+    tool, given = payload.get("tool_name"), payload.get("tool_input")
+    if isinstance(tool, str) and isinstance(given, Mapping):
+        plain = {
+            name: value for name, value in given.items() if _KIMI_DEFAULTS.get((tool, name), given) != value
+        }
+        payload = {**payload, "tool_input": plain}
     return _translate(payload, _KIMI)
 
 
 def read_copilot(payload: JsonObject, _folder: str) -> JsonObject:
     """What Copilot CLI sends: for hooks of its own no event, and names in another style. Raises BadPayload."""
     if "hook_event_name" in payload:
-        return _translate(payload, _COPILOT)
+        return _read_copilot_call(payload)
     session, cwd = require(payload, "sessionId", str), require(payload, "cwd", str)
     hook: JsonObject = {"session_id": session, "cwd": cwd}
     if "prompt" in payload:
@@ -239,7 +262,25 @@ def read_copilot(payload: JsonObject, _folder: str) -> JsonObject:
         event, given = "PermissionRequest", require_object(payload, "toolInput")
     else:
         event, given = "PreToolUse", require_object(payload, "toolArgs")
-    return _translate({**hook, "hook_event_name": event, "tool_name": tool, "tool_input": given}, _COPILOT)
+    return _read_copilot_call({**hook, "hook_event_name": event, "tool_name": tool, "tool_input": given})
+
+
+def _read_copilot_call(hook: JsonObject) -> JsonObject:
+    given = hook.get("tool_input")
+    if hook.get("tool_name") == "sql" and isinstance(given, Mapping):
+        query = given.get("query")
+        if not (isinstance(query, str) and _stays_in_database(query)):
+            return hook
+    return _translate(hook, _COPILOT)
+
+
+def _stays_in_database(query: str) -> bool:
+    """Whether statements of SQLite name no file, setting or program: what is not plain to read does not count.
+
+    SQLite attaches a file, copies a database to one, and loads libraries by functions, all by their names.
+    """
+    outside = compile_once(_SQL_TEXT).sub("?", query)
+    return compile_once(_SQL_BEYOND).search(outside) is None
 
 
 def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
@@ -263,6 +304,11 @@ def read_vibe(payload: JsonObject, _folder: str) -> JsonObject:
     group, _, tool = require(payload, "tool_name", str).partition(".")
     if group.startswith("mcp_"):
         return {**hook, "tool_name": f"mcp__{group.removeprefix('mcp_')}__{tool}"}
+    given = payload.get("tool_input")
+    if tool == "unified_harness_scratchpad" and isinstance(given, Mapping):
+        path = read_optional(given, "path", str)
+        if path is not None and (not is_plain_path(path) or path.startswith("/") or ".." in path.split("/")):
+            return hook
     return _translate(hook, _VIBE)
 
 

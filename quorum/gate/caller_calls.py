@@ -13,6 +13,8 @@ from quorum.gate.payload import (
     CODEX_GROUPS,
     BadPayload,
     find_note_fields,
+    read_edit,
+    read_edits,
     read_optional,
     require,
     require_fields,
@@ -131,6 +133,7 @@ def translate_call(
                 caller_tool=tool,
                 cwd=cwd,
                 environment=environment,
+                is_typed_into=is_codex and effect is CallEffect.COMMAND,
             )
         except _Unplaced:
             pass
@@ -191,6 +194,9 @@ def is_plain_path(path: str) -> bool:
     return bool(path) and path == path.strip() and not path.startswith("~") and "\0" not in path
 
 
+_EDIT_TEXTS = ("old_string", "new_string")
+
+
 def _translate_bash(given: JsonObject) -> _Translated:
     known = ("command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox")
     require_fields(given, known, "the call of Bash")
@@ -223,29 +229,14 @@ def _write(given: JsonObject) -> _Translated:
 def _edit(given: JsonObject) -> _Translated:
     require_fields(given, ("file_path", "old_string", "new_string", "replace_all"), "the call of Edit")
     path = place(require(given, "file_path", str))
-    return "edit_file", {"path": path, "edits": [_translate_replacement(given)]}, CallEffect.EDIT
+    return "edit_file", {"path": path, "edits": [read_edit(given, *_EDIT_TEXTS)]}, CallEffect.EDIT
 
 
 def _translate_multi_edit(given: JsonObject) -> _Translated:
     require_fields(given, ("file_path", "edits"), "the call of MultiEdit")
-    edits, path = given.get("edits"), place(require(given, "file_path", str))
-    if not isinstance(edits, list) or not edits:
-        raise BadPayload("edits is not a list of edits")
-    found: list[JsonValue] = []
-    for edit in edits:
-        if not isinstance(edit, Mapping):
-            raise BadPayload("edits holds what is no object")
-        require_fields(edit, ("old_string", "new_string", "replace_all"), "an edit")
-        found.append(_translate_replacement(edit))
-    return "edit_file", {"path": path, "edits": found}, CallEffect.EDIT
-
-
-def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
-    return {
-        "old_text": require(given, "old_string", str),
-        "new_text": require(given, "new_string", str),
-        "replace_all": read_optional(given, "replace_all", bool) or False,
-    }
+    path = place(require(given, "file_path", str))
+    edits = read_edits(given.get("edits"), *_EDIT_TEXTS)
+    return "edit_file", {"path": path, "edits": edits}, CallEffect.EDIT
 
 
 def _translate_notebook(given: JsonObject) -> _Translated:

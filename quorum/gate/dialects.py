@@ -14,7 +14,7 @@ from quorum.domain.calls.packet import CallEffect, ProposedCall
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 from quorum.gate.agent_forms import (
     FOLDER_DOUBT,
@@ -30,6 +30,8 @@ from quorum.gate.caller_calls import find_shell_text, is_server_tool, name_unkno
 from quorum.gate.payload import (
     BadPayload,
     list_unknown_beside,
+    read_edit,
+    read_edits,
     read_optional,
     require,
     require_absolute,
@@ -101,26 +103,13 @@ def _write(given: JsonObject) -> JsonObject:
 
 
 def _edit(given: JsonObject) -> JsonObject:
+    texts = ("old_text", "new_text")
     path, edits = require(given, "path", str), given.get("edits")
     if edits is None:
-        return {"path": path, "edits": [_translate_replacement(given)]}
-    if not isinstance(edits, list) or not edits or set(given) != {"path", "edits"}:
+        return {"path": path, "edits": [read_edit(given, *texts)]}
+    if set(given) != {"path", "edits"}:
         raise BadPayload("the call of edit_file has either edits, a list, or old_text and new_text")
-    found: list[JsonValue] = []
-    for edit in edits:
-        if not isinstance(edit, Mapping):
-            raise BadPayload("edits holds what is no object")
-        require_fields(edit, ("old_text", "new_text", "replace_all"), "an edit")
-        found.append(_translate_replacement(edit))
-    return {"path": path, "edits": found}
-
-
-def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
-    return {
-        "old_text": require(given, "old_text", str),
-        "new_text": require(given, "new_text", str),
-        "replace_all": read_optional(given, "replace_all", bool) or False,
-    }
+    return {"path": path, "edits": read_edits(edits, *texts)}
 
 
 def _patch(given: JsonObject) -> JsonObject:

@@ -170,6 +170,10 @@ class GateSessions:
             if request.prompt.strip():
                 await gate.note_prompt(request.prompt)
             return _RECORDED
+        if request.unknown:
+            from quorum.infrastructure.gate.unknown_fields import keep_unknown_fields
+
+            await asyncio.to_thread(keep_unknown_fields, request.caller, request.unknown, os.environ)
         return await gate.decide(request.call, unknown=request.unknown)
 
     async def _open(self, request: CallerRequest, root: Path, settings: object) -> _Open:

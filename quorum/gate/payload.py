@@ -94,6 +94,28 @@ def read_optional(given: JsonObject, name: str, kind: type[_Kind]) -> _Kind | No
     return value
 
 
+def read_edits(edits: JsonValue, old: str, new: str) -> list[JsonValue]:
+    """A list of edits whose texts are called so, in the words of edit_file. Raises BadPayload."""
+    if not isinstance(edits, list) or not edits:
+        raise BadPayload("edits is not a list of edits")
+    found: list[JsonValue] = []
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            raise BadPayload("edits holds what is no object")
+        require_fields(edit, (old, new, "replace_all"), "an edit")
+        found.append(read_edit(edit, old, new))
+    return found
+
+
+def read_edit(given: JsonObject, old: str, new: str) -> JsonObject:
+    """One edit whose texts are called so, in the words of edit_file. Raises BadPayload."""
+    return {
+        "old_text": require(given, old, str),
+        "new_text": require(given, new, str),
+        "replace_all": read_optional(given, "replace_all", bool) or False,
+    }
+
+
 def require_absolute(path: str, name: str) -> str:
     """The path, if it is absolute. Raises BadPayload."""
     if not path.startswith("/") or "\0" in path:

@@ -126,7 +126,8 @@ def call(request: dict[str, Any]) -> None:
                 send({"method": "notifications/progress", "params": said})
             text = "done"
         case "announce":
-            send({"method": "notifications/tools/list_changed"})
+            PLAN.update(PLAN.pop("grows", {}))
+            send({"method": f"notifications/{arguments.get('of', 'tools')}/list_changed"})
             text = "announced"
         case "blocks":
             send({"id": id_, "result": {"content": PLAN["blocks"]}})

@@ -16,6 +16,7 @@ from quorum.domain.review.hazards.files import is_generated, list_written_places
 from quorum.domain.review.hazards.library_calls import read_library_calls
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.objection import Objection
+from quorum.domain.text.python_syntax import parse_module
 
 _DELETES = frozenset(
     {
@@ -84,7 +85,7 @@ def read_python(text: str) -> Sequence[ast.AST] | None:
     """The nodes of the code, those nearer to its whole first. None where it cannot be read as Python."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
-            return list_nodes(ast.parse(text))
+            return list_nodes(parse_module(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

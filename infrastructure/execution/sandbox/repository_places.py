@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.git_index import read_regular
+from quorum.infrastructure.files.workspace import escape_path
 
 _MOST_POINTER_BYTES = 4096
 _REPOSITORY = ("HEAD", "objects", "refs")
@@ -68,6 +70,28 @@ def find_written_folders(root: str) -> tuple[str, ...]:
     trees = _list_working_trees(git_folder)
     is_known = trees == {top} or (not trees and common.endswith(".git") and _lies_around(common, top))
     return (git_folder,) if is_own and is_known else ()
+
+
+def explain_unknown_tree(root: str) -> str | None:
+    """Where the `.git` of a root names a repository that does not know it as its working tree: what to do, for
+    whoever trusts it. None where that is not the matter."""
+    top = _find_top(root)
+    marker = os.path.join(top, ".git") if top is not None else ""
+    if top is None or os.path.islink(marker) or not os.path.isfile(marker) or find_written_folders(root):
+        return None
+    git_folder = _read_named_folder(marker, prefix="gitdir: ", base=top)
+    if git_folder is None or not _is_repository(_find_shared_folder(git_folder) or git_folder):
+        return None
+    name = escape_path(git_folder)
+    if _find_shared_folder(git_folder) is not None:
+        named = escape_path(top)
+        return f"{name} does not name {named} as its worktree: if it is, run `git worktree repair` there"
+    if git_folder != _find_common_folder(git_folder) or os.path.basename(git_folder) == ".git":
+        return None
+    if _is_bare(git_folder):
+        return f"{name} is a bare repository, which has no working tree"
+    command = shlex.join(["git", "-C", top, "config", "core.worktree", top])
+    return f"{name} does not name {escape_path(top)} as its working tree: if it is, run `{command}`"
 
 
 def find_main_folder(worktree: str) -> str | None:

@@ -47,6 +47,7 @@ from quorum.infrastructure.execution.sandbox.preflight import (
 )
 from quorum.infrastructure.execution.sandbox.repository_places import (
     explain_unfit_target,
+    explain_unknown_tree,
     find_written_folders,
     list_linked_folders,
 )
@@ -236,9 +237,10 @@ class Sandbox:
         if confinement.line is None or self._is_git_open:
             return confinement
         if not (folders := self._find_git_folders()):
+            why = explain_unknown_tree(os.path.realpath(self._policy.roots[0]))
             raise ToolError(
-                "nothing was run: the workspace has no .git folder of its own that could be opened; leave out "
-                "opens_git"
+                "nothing was run: the workspace has no .git folder of its own that could be opened; "
+                f"{why + ', or ' if why else ''}leave out opens_git"
             )
         return replace(
             confinement,
@@ -251,8 +253,11 @@ class Sandbox:
         `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
         """
         confinement = self.confine(hosts)
-        if confinement.line is None or not (folders := self._find_closed_git_folders()):
+        if confinement.line is None:
             return confinement
+        if not (folders := self._find_closed_git_folders()):
+            why = explain_unknown_tree(os.path.realpath(self._policy.roots[0]))
+            return replace(confinement, description=f"{confinement.description}; {why}") if why else confinement
         return replace(
             confinement,
             description=f"{confinement.description}; {self._name_elsewhere(folders)}{OFFERS_GIT}",

@@ -22,6 +22,7 @@ from quorum.infrastructure.gate.hook_files import (
     plan_removal,
     write_change,
 )
+from quorum.infrastructure.gate.unknown_fields import describe_unknown_fields
 
 _NEXT_STEP = {
     "codex": "Codex asks you to trust these hooks, and skips them until you do: open it and enter /hooks",
@@ -87,6 +88,12 @@ def print_status(_options: HookOptions, root: Path) -> int:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
         print("  ".join((*cells, row[3])))
+    try:
+        for said in describe_unknown_fields(os.environ):
+            print(make_printable(": ".join(said)))
+    except ConfigError as error:
+        print(make_printable(str(error)))
+        problems = True
     return int(problems)
 
 

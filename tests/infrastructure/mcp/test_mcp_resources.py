@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.infrastructure.mcp.server_bench import ServerBench, a_server
+from tests.infrastructure.commands.command_bench import eventually
+from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 
 PLAN = {
     "resources": {
@@ -79,3 +80,28 @@ async def test_resources_and_templates_are_listed_for_completion_as_far_as_they_
             ("plain:issue://", True),
             ("plain:notes://one", False),
         ]
+
+
+@pytest.mark.parametrize("changed", ["resources", "prompts"])
+async def test_resources_and_prompts_that_come_later_are_there_once_the_server_says_so(
+    tmp_path: Path, changed: str
+) -> None:
+    plan = {
+        "tools": [a_tool("announce")],
+        "resources": {"notes://one": {}},
+        "prompts": [{"name": "first"}],
+        "grows": {"resources": {"notes://two": {}}, "prompts": [{"name": "second"}]},
+    }
+    async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
+        await bench.servers.settle()
+
+        def list_named() -> list[str]:
+            listing = bench.servers._servers[0].connection.listing
+            return [each.name for each in listing.prompts] + [
+                each.mention for each in bench.servers.list_resources()
+            ]
+
+        assert list_named() == ["first", "plain:notes://one"]
+        await bench.call("mcp__plain__announce", of=changed)
+
+        await eventually(lambda: list_named() == ["second", "plain:notes://two"])

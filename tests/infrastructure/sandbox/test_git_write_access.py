@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -339,3 +340,36 @@ async def test_changes_in_git_are_expected_of_commands_once_it_is_open(
     assert (await tool.seal({"command": "make"}, {})).opened == ()
     await opened(tool)
     assert (await tool.seal({"command": "make"}, {})).opened == (str(household.root / ".git"),)
+
+
+async def test_a_repository_that_does_not_know_its_folder_is_closed_with_a_remedy(household: Household) -> None:
+    household.root.mkdir(exist_ok=True)
+    a_repository(household.root)
+    kept = household.home / "kept"
+    _git(household.root, "init", "-q", f"--separate-git-dir={kept}")
+    tool = household.tool()
+    (household.root / "new").write_text("new\n")
+
+    with pytest.raises(ToolError) as refused:
+        await tool.seal({"command": "true", "opens_git": True}, {})
+    remedy = str(refused.value).partition("`")[2].partition("`")[0]
+    assert remedy in str((await tool.seal({"command": _COMMIT}, {})).sandbox)
+    assert await run(tool, _COMMIT, was_asked=True) != "exit code 0"
+    _git(household.home, *shlex.split(remedy)[1:])
+
+    assert await run(tool, _COMMIT, was_asked=True) == "exit code 0"
+    _git(kept, "config", "core.worktree", str(household.home))
+    with pytest.raises(ToolError, match=r"config core\.worktree"):
+        await household.tool().seal({"command": "true", "opens_git": True}, {})
+
+
+async def test_a_worktree_that_was_moved_is_closed_with_a_remedy(household: Household) -> None:
+    (main := household.home / "main").mkdir()
+    a_repository(main)
+    _git(main, "worktree", "add", "-q", str(household.home / "before"))
+    (household.home / "before").rename(household.root)
+
+    with pytest.raises(ToolError, match="run `git worktree repair` there"):
+        await household.tool().seal({"command": "true", "opens_git": True}, {})
+    _git(household.root, "worktree", "repair")
+    assert str(main) in str((await household.tool().seal({"command": "true", "opens_git": True}, {})).sandbox)

@@ -242,6 +242,19 @@ def test_a_command_of_copilot_in_a_shell_of_its_own_asks_also_where_a_rule_allow
         ),
         ("copilot", "stop_bash", {"shellId": "one"}),
         ("opencode", "skill", {"name": "release"}),
+        ("gemini", "activate_skill", {"name": "release"}),
+        ("kimi", "Skill", {"skill": "release", "args": "now"}),
+        ("kimi", "CreateGoal", {"objective": "x", "completionCriterion": "y", "replace": False}),
+        (
+            "kimi",
+            "AgentSwarm",
+            {"description": "d", "prompt_template": "{{item}}", "items": ["p"], "subagent_type": "coder"},
+        ),
+        ("vibe", "skill.read", {"name": "release"}),
+        ("vibe", "vibe.unified_harness_scratchpad", {"action": "write", "path": "a/b.md", "content": "x"}),
+        ("vibe", "vibe.unified_harness_scratchpad", {"action": "list"}),
+        ("qwen", "zoom_image", {"file_path": "a.png", "x1": 0, "y1": 0, "x2": 9, "y2": 9}),
+        ("copilot", "sql", {"query": "select 1", "description": "d"}),
         ("opencode", "task", {"description": "d", "prompt": "p", "subagent_type": "general"}),
     ],
 )
@@ -260,18 +273,51 @@ def test_notes_and_subagents_of_the_agents_run_unasked(
     ("agent", "tool", "given"),
     [
         ("copilot", "skill", {"skill": "release"}),
-        ("copilot", "sql", {"query": "select 1"}),
+        ("copilot", "sql", {"query": "attach database 'x.db' as x"}),
         ("copilot", "session_store_sql", {"query": "select 1"}),
-        ("gemini", "activate_skill", {"name": "release"}),
+        ("qwen", "skill", {"skill": "release"}),
         ("kimi", "skill", {"name": "release"}),
-        ("kimi", "CreateGoal", {"objective": "x"}),
+        ("kimi", "CreateGoal", {"objective": "x", "replace": True}),
         ("kimi", "SetGoalBudget", {"value": 9, "unit": "turns"}),
+        ("kimi", "CronCreate", {"cron": "* * * * *", "prompt": "x"}),
+        ("vibe", "vibe.unified_harness_scratchpad", {"action": "write", "path": "../x", "content": ""}),
+        ("vibe", "vibe.unified_harness_scratchpad", {"action": "read", "path": "/etc/passwd"}),
+        ("vibe", "vibe.cron", {"action": "create"}),
     ],
 )
 def test_what_may_lift_a_limit_or_does_what_nobody_can_read_does_not_run_unasked(
     rig: GateRig, agent: str, tool: str, given: dict[str, object]
 ) -> None:
     assert run_and_read(rig, agent, tool, given) == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("query", "outcome"),
+    [
+        ("insert into todos values ('it''s -- done; attach it', 1); select * from todos", "allowed"),
+        ("update todos set title = 'a \"b\" [c]' where id = 'x'", "allowed"),
+        ("create table notes (id integer)", "allowed"),
+        ("ATTACH 'x.db' AS x", "stopped"),
+        ("select 1; vacuum into 'x.db'", "stopped"),
+        ("select Load_Extension('x')", "stopped"),
+        ("pragma journal_mode = off", "stopped"),
+        ("select 1 -- '\n; attach 'x' as x -- '", "stopped"),
+        ("select 1 /* ' */; attach 'x' as x /* ' */", "stopped"),
+        ("select \"'\"; attach 'x' as \"'\"", "stopped"),
+        ("select ['] ; attach 'x' as [']", "stopped"),
+        ("select `'` ; attach 'x' as `'`", "stopped"),
+        ("select 'open", "stopped"),
+        ("create virtual table x using y", "stopped"),
+        (7, "stopped"),
+    ],
+)
+def test_copilot_keeps_its_lists_in_a_database_that_a_query_may_not_leave(
+    rig: GateRig, query: object, outcome: str
+) -> None:
+    rig.configure('[review]\nmode = "auto"')
+
+    assert run_and_read(rig, "copilot", "sql", {"query": query, "description": "d"}) == outcome
+    assert run_and_read(rig, "copilot", "sql", {"query": "select 1", "database": "other"}) == "stopped"
 
 
 @pytest.mark.parametrize("tool", ["grep", "glob", "Grep", "Glob"])

@@ -195,3 +195,17 @@ def test_settings_of_the_folder_that_a_model_chooses_do_not_count(rig: GateRig) 
     payload = rig.payload("Bash", command="ls -a") | {"cwd": str(inner), "turn_id": "t", "model": "m"}
 
     assert rig.send(json.dumps(payload).encode(), "codex").permission == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "may_run"), [("sh", False), ("cd . && python3 -i", False), ("touch a", True)]
+)
+def test_codex_may_not_start_unasked_what_runs_what_is_typed(rig: GateRig, command: str, may_run: bool) -> None:
+    rig.configure('[review]\nmode = "auto"')
+    call = json.dumps(rig.payload("Bash", command=command)).encode()
+
+    answer = rig.send(call, "codex")
+
+    assert rig.send(call).permission == "allow"  # Claude Code does not type into what runs
+    assert (answer.out == "") is may_run
+    assert may_run or "typed" in answer.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -17,7 +18,10 @@ from quorum.gate.payload import (
     list_unknown_beside,
     require_hook_fields,
 )
+from quorum.infrastructure.doctor.diagnosis import check_machine
+from quorum.infrastructure.gate.unknown_fields import describe_unknown_fields
 from tests.quorum.gate.test_agent_dialects import payload
+from tests.support.command_line import run_command
 from tests.support.gate_rig import GateAnswer, GateRig
 
 
@@ -134,3 +138,28 @@ def test_of_what_an_agent_sends_beside_a_call_nothing_is_unknown(agent: str) -> 
     require_hook_fields(sent)
     assert list_unknown_beside(sent) == ()
     assert list_unknown_beside({**sent, "trace_id": "x"}) == ("trace_id",)
+
+
+def test_unknown_fields_beside_a_call_are_told_with_place_and_remedy(
+    rig: GateRig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = payload(rig, "kimi", "GetGoal", {}) | {"trace_id": "x"}
+    for more in ({}, {"span\x1b[31m": "y"}, {}):
+        assert rig.send(json.dumps(sent | more).encode(), "kimi").code == 0
+    told = list(describe_unknown_fields(os.environ))
+    capsys.readouterr()
+
+    status = run_command(["gate", "status"], rig.root)
+
+    shown = capsys.readouterr().out.splitlines()[-1]
+    assert status == 0
+    assert len(told) == 1
+    assert "Kimi Code also sends 'trace_id', 'span" in shown
+    assert "\x1b" not in shown
+    (place,) = rig.home.rglob("gate-unknown-fields")
+    assert str(place) in shown
+    assert [(each.text, each.remedy) for each in check_machine(os.environ) if each.name == "gate"] == told
+    place.write_text("{")
+    assert run_command(["gate", "status"], rig.root) == 1
+    assert "delete it" in capsys.readouterr().out
+    assert "delete it" in rig.send(json.dumps(sent).encode(), "kimi").err
