@@ -15,9 +15,10 @@ from tests.infrastructure.mcp.test_kept_tool_list import stage_with, tool
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_session import SessionStage
 from tests.support.session_parts import change_inputs
-from tests.support.sse_server import Dialect, Reply, SseServer
+from tests.support.sse_server import Dialect, Reply, Say, SseServer
 
 READS = calling(call("r1", "read_file", path="seed.txt"))
+READS_IN_TEXT = Say(pieces=['```json\n{"name": "read_file", "arguments": {"path": "seed.txt"}}\n```'])
 ONE, TWO = tool("one"), tool("two")
 
 
@@ -42,17 +43,18 @@ def strip_marks(value: Any) -> Any:
 class Day:
     """A session that is opened again and again, and what a server got of it."""
 
-    def __init__(self, folder: Path, server: SseServer) -> None:
-        self._folder, self._server = folder, server
+    def __init__(self, folder: Path, server: SseServer, parser: str) -> None:
+        self._folder, self._server, self._parser = folder, server, parser
         (folder / "work").mkdir()
         (folder / "work" / "seed.txt").write_text("seed\n")
 
     async def work(self, *tools: dict[str, Any], turns: int, words: int = 1, compacts: bool = False) -> None:
+        parser = f'tool_parser = "{self._parser}"\n' if self._parser else ""
         stage: SessionStage = stage_with(
             self._folder,
             *tools,
             more=f'[providers.local]\ntype = "{self._server.dialect}"\nbase_url = "{self._server.base_url}"\n'
-            'max_retries = 0\napi_key_env = "SCRIPTED"\n',
+            f'max_retries = 0\napi_key_env = "SCRIPTED"\n{parser}',
         )
 
         def adjust(container: Container) -> None:
@@ -62,7 +64,7 @@ class Day:
 
         async with stage.opened(adjust=adjust) as session:
             for number in range(turns):
-                script: list[Reply] = [READS, DONE]
+                script: list[Reply] = [READS_IN_TEXT if self._parser else READS, DONE]
                 self._server.script = script
                 await session.agent.run.execute(f"and part {number}, " + "please " * words)
             if compacts:
@@ -81,12 +83,20 @@ def _count_common(one: str, other: str) -> int:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("dialect", ["anthropic", "openai", "openai-chat"])
+@pytest.mark.parametrize(
+    ("dialect", "parser"),
+    [
+        ("anthropic", ""),
+        ("openai", ""),
+        ("openai-chat", ""),
+        ("openai-chat", "json"),
+    ],
+)
 async def test_what_was_read_is_read_again_over_resumes_compaction_and_changes_of_servers(
-    tmp_path: Path, dialect: Dialect
+    tmp_path: Path, dialect: Dialect, parser: str
 ) -> None:
     async with SseServer(dialect) as server:
-        day = Day(tmp_path, server)
+        day = Day(tmp_path, server, parser)
         await day.work(ONE, turns=10)
         assert min(day.measure_shares()[1:]) >= 0.97
 

@@ -142,7 +142,7 @@ class OpenAiChat(OpenAiDialect):
         self._begin_in_thought: dict[tuple[str, Effort], bool] = {}
         self._is_llama_cpp = False
         self._may_think = True
-        self._writes_past_calls = tool_parser == "json"
+        self._writes_calls = tool_parser == "json"
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
             "max_completion_tokens"
@@ -206,9 +206,9 @@ class OpenAiChat(OpenAiDialect):
             return await self._exchange_in_form(request, on_event, response_format)
         except ProviderError as error:  # some servers take a result only behind a call in the API's form
             is_about_calls = error.kind in _REFUSED and "tool" in str(error).lower()
-            if not (self._writes_past_calls and is_about_calls) or error.partial:
+            if not (self._writes_calls and is_about_calls) or error.partial:
                 raise
-        self._writes_past_calls = False
+        self._writes_calls = False
         return await self._exchange_in_form(request, on_event, response_format)
 
     async def _exchange_in_form(
@@ -222,7 +222,7 @@ class OpenAiChat(OpenAiDialect):
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
             joins_prompts=self._endpoint.is_on_this_machine,
-            writes_past_calls=self._writes_past_calls,
+            writes_calls=self._writes_calls,
         )
         if self._is_llama_cpp:
             body["return_progress"] = True

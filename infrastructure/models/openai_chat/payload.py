@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import assert_never
 
 from quorum.domain.conversation.effort import Effort
@@ -36,6 +37,12 @@ CALL_EXTRA = "call_extra"
 """Marks an opaque block that carries what a provider added to a call, to go back with that call."""
 
 
+_RESULT_NOTE = (
+    "(This is the result of your call. If the task is done, say so in words; otherwise call the next tool.)"
+)
+_NOTHING: JsonObject = {}
+
+
 def build_chat_payload(
     request: ApiRequest,
     *,
@@ -44,19 +51,19 @@ def build_chat_payload(
     max_tokens_field: str,
     fills_reasoning: bool = False,
     joins_prompts: bool = False,
-    writes_past_calls: bool = False,
+    writes_calls: bool = False,
 ) -> dict[str, JsonValue]:
     """The body of a request, with its `build_chat_history`.
 
     `fills_reasoning` gives answers that come without reasoning a blank one. `joins_prompts` makes one message
-    of messages of the person that follow each other: templates of some models refuse them. `writes_past_calls`
-    puts the calls before the last prompt into the text of their answers.
+    of messages of the person that follow each other: templates of some models refuse them. `writes_calls` puts
+    calls into the text of their answers.
     """
     messages = [*_list_instructions(request), *history.render(request)]
     if joins_prompts:
         messages = _join_prompts(messages)
-    if writes_past_calls:
-        messages = _write_past_calls(messages)
+    if writes_calls:
+        messages = list(_write_calls(messages))
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
@@ -84,18 +91,22 @@ def _join_prompts(messages: Sequence[JsonObject]) -> list[JsonObject]:
     return joined
 
 
-def _write_past_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Put calls before the last prompt into the text of their answers, as models write them that forget the
-    form of their template.
+def _write_calls(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """The messages with calls in the text of their answers, as models write them that forget the form of their
+    template.
 
     In that form they do not know them again: at the next prompt they say that all is done, without a call.
-    Calls of the turn that goes on keep it: behind such text they repeat a call that they have the result of.
+    Behind calls in a text they make the same ones again, unless the results tell what they are. Each message
+    keeps its form from its first request on, as servers reuse what they have read only up to a change.
     """
-    last = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
-    return [_write_calls(message) if at < last else message for at, message in enumerate(messages)]
+    for message, following in pairwise((*messages, _NOTHING)):
+        if message["role"] == "tool" and following.get("role") != "tool":
+            yield {**message, "content": f"{message['content']}\n\n{_RESULT_NOTE}"}
+        else:
+            yield _write_calls_of(message)
 
 
-def _write_calls(message: JsonObject) -> JsonObject:
+def _write_calls_of(message: JsonObject) -> JsonObject:
     """An answer with its calls as text, in a form that is read again: a code fence, or words and a tag."""
     functions = [read_object_field(call, "function") for call in read_objects_field(message, "tool_calls")]
     if not functions:

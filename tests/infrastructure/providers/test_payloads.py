@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -56,35 +59,57 @@ def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
     )
 
 
-def test_calls_before_the_last_prompt_go_back_as_text_to_a_model_that_writes_them_so() -> None:
-    read_call = ToolUseBlock(id="1", name="read_file", input={"path": "ü"})
-    list_call = ToolUseBlock(id="2", name="list_directory", input={})
-    turn = (
-        UserMessage("a"),
-        _answer(read_call, stop=TOOL_USE),
-        ToolResults((ToolResultMessage(tool_use_id="1", tool_name="read_file", output="x"),)),
-        _answer(TextBlock("I look.\n"), read_call, list_call, stop=TOOL_USE),
-        _answer(TextBlock("done")),
-    )
+def _render_as_text(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     body = build_chat_payload(
-        _request(*turn, UserMessage("b"), *turn[1:4]),
+        _request(*messages),
         history=build_chat_history("p"),
         max_tokens=None,
         max_tokens_field="max_tokens",
-        writes_past_calls=True,
+        writes_calls=True,
     )
-    messages = json.loads(json.dumps(body["messages"]))
-    _, alone, result, behind_words, words, _, *current = messages
+    rendered: list[dict[str, Any]] = json.loads(json.dumps(body["messages"]))
+    return rendered
+
+
+READ_CALL = ToolUseBlock(id="1", name="read_file", input={"path": "ü"})
+LIST_CALL = ToolUseBlock(id="2", name="list_directory", input={})
+TURN = (
+    UserMessage("a"),
+    _answer(READ_CALL, stop=TOOL_USE),
+    ToolResults((ToolResultMessage(tool_use_id="1", tool_name="read_file", output="x"),)),
+    _answer(TextBlock("I look.\n"), READ_CALL, LIST_CALL, stop=TOOL_USE),
+    ToolResults(
+        (
+            ToolResultMessage(tool_use_id="1", tool_name="read_file", output="y"),
+            ToolResultMessage(tool_use_id="2", tool_name="list_directory", output="z"),
+        )
+    ),
+    _answer(TextBlock("done")),
+)
+
+
+def test_calls_go_back_as_text_to_a_model_that_writes_them_so() -> None:
+    _, alone, result, behind_words, first, second, words = _render_as_text(TURN)
 
     assert [_read_json_calls(each["content"]) for each in (alone, behind_words)] == [
         [("read_file", {"path": "ü"})],
         [("read_file", {"path": "ü"}), ("list_directory", {})],
     ]
     assert behind_words["content"].startswith("I look.\n")
-    assert result["role"] == "tool"
+    assert [each["role"] for each in (result, first, second)] == ["tool"] * 3
+    assert first["content"] == "y"
+    assert all("the result of your call" in each["content"] for each in (result, second))
     assert words == {"role": "assistant", "content": "done"}
-    assert ["tool_calls" in each for each in messages] == [False] * 6 + [True, False, True]
-    assert current[0]["tool_calls"][0]["function"]["name"] == "read_file"
+
+
+@pytest.mark.parametrize("render", [_render_as_text, lambda messages: _chat(*messages)["messages"]])
+def test_what_was_sent_once_is_sent_again_to_the_byte(
+    render: Callable[[tuple[Message, ...]], list[dict[str, Any]]],
+) -> None:
+    whole = render((*TURN, UserMessage("b"), *TURN[1:], UserMessage("c"), UserMessage("d")))
+    for number in range(1, 2 * len(TURN) + 2):
+        sent = render((*TURN, UserMessage("b"), *TURN[1:], UserMessage("c"), UserMessage("d"))[:number])
+        assert json.dumps(whole[: len(sent)]) == json.dumps(sent)
 
 
 def _read_json_calls(text: str) -> list[tuple[str, object]]:

@@ -79,8 +79,8 @@ async def test_calls_go_back_in_the_form_of_the_api_to_a_server_that_refuses_res
     async with SseServer("openai-chat") as server:
         server.script += [
             _stream("```json\n", CALL.split("\n")[1], "\n```"),
-            _stream("It is x."),
             Refuse(status=400, message=refusal),
+            _stream("It is x."),
             _stream("done"),
             _stream("again"),
         ]
@@ -98,7 +98,7 @@ async def test_calls_go_back_in_the_form_of_the_api_to_a_server_that_refuses_res
 
     assert answer.text_content() == "done"
     in_form = ["tool_calls" in json.dumps(body["messages"]) for body in server.bodies]
-    assert in_form == [False, True, False, True, True]
+    assert in_form == [False, False, True, True, True]
 
 
 async def test_a_call_in_the_text_is_a_call_with_an_id_of_its_own() -> None:
