@@ -15,12 +15,15 @@ from quorum.domain.review.effects.database_files import only_shows
 from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
+    DECODES,
     RUNS_CODE,
     RUNS_FILES,
     decode_text,
     judge_call,
     judge_calls,
-    judge_loop,
+    judge_endless_loop,
+    judge_for,
+    may_make_address,
     name_archive,
 )
 from quorum.domain.review.effects.secret_owners import drop_usual_keys
@@ -34,7 +37,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
-from quorum.domain.review.hazards.inline_code import list_nodes, read_python
+from quorum.domain.review.hazards.inline_code import add_children, list_nodes, read_python
 from quorum.domain.secrets.patterns import is_secret_name
 
 _LONGEST = 8_192
@@ -72,10 +75,6 @@ _TYPED = re.compile(
     r"pynput\.\S*Listener|keyboard\.(on_press|record|read_event|hook)|pyperclip\.paste|"
     r"pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture|keyring\.get_password|"
     r"browser_cookie3\.\w+|win32crypt\.\w+|getpass\.getpass)"
-)
-_DECODES = re.compile(
-    r"(b64decode|b32decode|b16decode|b85decode|a85decode|urlsafe_b64decode|unhexlify|"
-    r"fromhex|decompress|decodebytes|decodestring|rot13|decrypt)"
 )
 _ENCODES = re.compile(
     r"(b64encode|b32encode|hexlify|hex|encode|decode|dumps|join|compress|read|readlines|"
@@ -180,7 +179,7 @@ class _PythonCode:
         self._inner: dict[int, list[ast.expr]] = {}
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
-        self._is_socket = False
+        self._is_socket = self._may_make_address = False
         self._star = ""
         self._databases: set[str] = set()
         self._lists = NotedNames[ast.expr]()
@@ -189,6 +188,7 @@ class _PythonCode:
         for node in self._nodes:
             if isinstance(node, _NAMING):
                 self._import(node)
+        self._may_make_address = may_make_address(self._nodes)
         self._is_socket = any(name.startswith("socket") for name in self._imported.values())
         acting = [node for node in self._nodes if isinstance(node, _ACTING)]
         before = len(self._around.list_files()), len(self._imported)
@@ -311,7 +311,7 @@ class _PythonCode:
         name = self._find_name(node.func)
         if folder := self._find_folder(node):
             return folder
-        if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
+        if DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
             return decode_text(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:
             return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
@@ -349,7 +349,8 @@ class _PythonCode:
             case ast.FunctionDef() | ast.ClassDef():
                 return NO_DATA
             case _:
-                return NO_DATA.union(*map(self._find_data, ast.iter_child_nodes(node)))
+                add_children(node, children := [])
+                return NO_DATA.union(*map(self._find_data, children)) if children else NO_DATA
 
     def _find_own_data(self, name: str) -> Data:
         if name == "os.environ":
@@ -392,7 +393,7 @@ class _PythonCode:
             case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
                 self._hold_each(target, source)
                 if isinstance(node, ast.For):
-                    self._judge_loop(node)
+                    self._add_all(judge_for(node))
             case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
                 self._assign(target, source)
             case ast.Call():
@@ -400,7 +401,8 @@ class _PythonCode:
             case ast.Return(value=value):
                 self._held.note("return", self._held.known.get("return", NO_DATA) | self._find_data(value))
             case ast.While(test=ast.Constant(value=(True | 1))):
-                self._judge_loop(node)
+                inner = [each for part in node.body for each in list_nodes(part)]
+                self._add_all(judge_endless_loop(node, self._list_calls(inner), inner))
             case _:
                 return
 
@@ -422,12 +424,6 @@ class _PythonCode:
         elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
             self._imported[name] = self._find_text(value.args[0]) or "?"
             self._names.clear()
-
-    def _judge_loop(self, node: ast.For | ast.While) -> None:
-        for effect in judge_loop(
-            node, self._list_calls(each for part in node.body for each in list_nodes(part))
-        ):
-            self._around.add(effect)
 
     def _hold_each(self, target: ast.expr, source: ast.expr) -> None:
         texts = (
@@ -465,8 +461,7 @@ class _PythonCode:
             return given | own
         if owner is None:
             given |= self._held.find(name) or NO_DATA  # of a function that is put together
-        for effect in judge_call(name, node, first):
-            self._around.add(effect)
+        self._add_all(judge_call(name, node, first))
         if _SHELL.fullmatch(name):
             return self._start(node, name, given)
         if name in RUNS_CODE or name in RUNS_FILES:
@@ -574,7 +569,7 @@ class _PythonCode:
             ):
                 self._around.write_file(path, fetched)
             return given | held | fetched
-        if _DECODES.fullmatch(last):
+        if DECODES.fullmatch(last):
             return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
         return given | held
 
@@ -584,6 +579,8 @@ class _PythonCode:
         return given & (NO_DATA.union(*map(self._find_data, others)) | drop_usual_keys(given, address))
 
     def _find_address(self, node: ast.Call) -> str | None:
+        if not self._may_make_address:
+            return None
         inner = self._inner.get(id(node))
         if inner is None:
             inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, _TEXTUAL)]
@@ -690,11 +687,14 @@ class _PythonCode:
         names = self._list_calls(self._nodes)
         texts = [each.value for each in self._nodes if isinstance(each, ast.Constant)]
         known = [each for each in texts if isinstance(each, str)]
-        for effect in judge_calls(names, known, is_socket=self._is_socket):
-            self._around.add(effect)
+        self._add_all(judge_calls(names, known, is_socket=self._is_socket))
 
     def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
         return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
+
+    def _add_all(self, effects: Iterable[SideEffect]) -> None:
+        for effect in effects:
+            self._around.add(effect)
 
     def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
         self._around.add(SideEffect(kind, does, place))
