@@ -141,13 +141,26 @@ def may_make_address(nodes: Iterable[ast.AST]) -> bool:
                 if b"://" in raw or raw.endswith((b":", b":/")):
                     return True
             case ast.Attribute(attr=method):
-                if method == "replace" or DECODES.fullmatch(method):
+                if method in ("replace", "join") or DECODES.fullmatch(method):
                     return True
-            case ast.Slice(step=ast.UnaryOp()):
+            case ast.Slice(step=ast.UnaryOp()) | ast.Name(id="chr" | "bytes" | "bytearray"):
                 return True
             case _:
                 continue
     return False
+
+
+def spells_letters(node: ast.Call) -> bool:
+    """Whether a call makes letters of numbers that do not stand there one by one."""
+    match node:
+        case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant()]):
+            return False
+        case ast.Call(func=ast.Name(id="chr")) | ast.Call(
+            func=ast.Name(id="map"), args=[ast.Name(id="chr"), *_]
+        ):
+            return True
+        case _:
+            return False
 
 
 def name_archive(given: Sequence[str | None]) -> str:

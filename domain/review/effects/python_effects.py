@@ -25,7 +25,9 @@ from quorum.domain.review.effects.python_calls import (
     judge_for,
     may_make_address,
     name_archive,
+    spells_letters,
 )
+from quorum.domain.review.effects.python_texts import TextBuilder, find_folder
 from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
@@ -129,14 +131,6 @@ _TEXTUAL = (
     *(ast.Subscript, ast.Call),
 )
 """What may be a text."""
-_FOLDERS = {
-    **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
-    **dict.fromkeys(
-        ("site.getsitepackages", "site.getusersitepackages", "sysconfig.get_path", "sysconfig.get_paths"),
-        "$PREFIX/site-packages",
-    ),
-}
-_ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 _LEADS_PROGRAMS = frozenset(
     {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
 )
@@ -183,6 +177,7 @@ class _PythonCode:
         self._star = ""
         self._databases: set[str] = set()
         self._lists = NotedNames[ast.expr]()
+        self._builder = TextBuilder(self._find_text, self._lists.find)
 
     def reduce(self) -> Data:
         for node in self._nodes:
@@ -241,8 +236,8 @@ class _PythonCode:
 
     def _find_name_of_result(self, node: ast.expr) -> str:
         match node:
-            case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
-                return module
+            case ast.Call(func=func, args=[ast.expr() as module, *_]) if self._is_import(func):
+                return self._find_text(module) or "?"
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
                 return f"{self._find_name(owner)}.{self._find_text(name) or '?'}"
             case _:
@@ -266,6 +261,10 @@ class _PythonCode:
                 return None
             case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
                 return self._find_text_of_method(node, owner, method, args)
+            case ast.Call(func=ast.Name(id="chr" | "bytes" | "bytearray" as name), args=args) if (
+                text := self._builder.spell(name, args)
+            ) is not None:
+                return text[:_LONGEST]
             case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
                 return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
             case ast.BinOp(left=left, op=ast.Mod()):
@@ -281,7 +280,7 @@ class _PythonCode:
                 forwards = self._find_text(value)
                 return None if forwards is None else forwards[::-1]
             case _:
-                return self._find_folder(node)
+                return find_folder(node, self._find_name)
 
     def _join_texts(self, node: ast.BinOp) -> str | None:
         if not isinstance(node.op, ast.Add | ast.Div):
@@ -290,26 +289,11 @@ class _PythonCode:
         joint = "/" if isinstance(node.op, ast.Div) else ""
         return None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
 
-    def _find_folder(self, node: ast.expr) -> str | None:
-        """A folder that the machine knows by another name than its path."""
-        match node:
-            case ast.Subscript(value=ast.Call() as given) | (ast.Call() as given) if (
-                name := self._find_name(given.func)
-            ) in _FOLDERS:
-                return _FOLDERS[name]
-            case (
-                ast.Subscript(value=variables, slice=ast.Constant(value="HOME"))
-                | ast.Call(func=variables, args=[ast.Constant(value="HOME"), *_])
-            ) if self._find_name(variables) in _ENVIRONMENTS:
-                return "~"
-            case _:
-                return None
-
     def _find_text_of_method(
         self, node: ast.Call, owner: ast.expr, method: str, args: list[ast.expr]
     ) -> str | None:
         name = self._find_name(node.func)
-        if folder := self._find_folder(node):
+        if folder := find_folder(node, self._find_name):
             return folder
         if DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
             return decode_text(method, text)
@@ -318,8 +302,10 @@ class _PythonCode:
         if method in ("joinpath", "glob", "rglob", "iterdir"):
             parts = [self._find_text(owner), *map(self._find_text, args), *(() if args else ("*",))]
             return "/".join(each or _UNKNOWN for each in parts)[:_LONGEST]
+        if method == "join":
+            return (self._builder.join(owner, args) or "")[:_LONGEST] or None
         text = self._find_text(owner)
-        if text is None or method == "join":
+        if text is None:
             return None
         given = [self._find_text(each) for each in args]
         if method == "replace" and len(given) > 1 and None not in given:
@@ -569,7 +555,7 @@ class _PythonCode:
             ):
                 self._around.write_file(path, fetched)
             return given | held | fetched
-        if DECODES.fullmatch(last):
+        if DECODES.fullmatch(last) or spells_letters(node):
             return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
         return given | held
 
