@@ -16,7 +16,12 @@ from functools import cached_property, lru_cache
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.request_wording import holds_only_plain_words, list_kinds_of_files, restate
+from quorum.domain.review.request_wording import (
+    holds_only_plain_words,
+    list_kinds_of_files,
+    list_stages,
+    restate,
+)
 from quorum.domain.text.pattern import compile_once
 
 _COMMON = frozenset(
@@ -117,6 +122,7 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     tests of find, and that they are empty. `left_out`: the names that a selection leaves out.
     `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched. `are_files`: the targets are files and folders.
+    `stages`: those that the call names, such as production.
     `needs_all`: one sentence must hold each name, and a noun if there are any. `calls`: the call itself, which
     asks for it where the person says to run it.
     """
@@ -133,6 +139,7 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     is_fed: bool = False
     is_exact: bool = True
     are_files: bool = False
+    stages: frozenset[str] = frozenset()
     needs_all: bool = False
     calls: frozenset[str] = frozenset()
 
@@ -375,13 +382,25 @@ class PlainRequest(Struct, frozen=True, dict=True):
             return Asked.EFFECT
         if not any(map(_compile_instruction(terms.effect).search, self._sentences)):
             return Asked.NOT
+        if self._is_about_another_stage(terms):
+            return Asked.NOT
         if terms.needs_all:
             return Asked.EFFECT if self._holds_all(terms) else Asked.NOT
         if terms.needs_kind and not self._says_kind(terms):
             return Asked.NOT
-        if terms.is_exact and self._restate(terms)._names_each(terms):
+        if terms.is_exact and self._says_stages(terms) and self._restate(terms)._names_each(terms):
             return Asked.TARGETS
         return Asked.EFFECT if self._is_about(terms) else Asked.NOT
+
+    def _is_about_another_stage(self, terms: RequestTerms) -> bool:
+        """Whether it names a stage, and none that the call names."""
+        stages = list_stages(self.text) if terms.stages else frozenset()
+        return bool(stages) and stages.isdisjoint(terms.stages)
+
+    def _says_stages(self, terms: RequestTerms) -> bool:
+        """Whether it names no other stage than the call, but one where nothing is lost, and production too."""
+        stages = list_stages(self.text)
+        return stages - {"development"} <= terms.stages and "production" not in terms.stages - stages
 
     def _asks_to_run(self, call: str) -> bool:
         """Whether it says to run this, and nothing that limits or goes on from it."""

@@ -26,7 +26,9 @@ _KINDS_BY_ENDING = {
     "swp": ("swap",),
 }
 _TOKEN = r"(?:\"(?P<q>[^\"]+)\"|'(?P<s>[^']+)'|`(?P<b>[^`]+)`|(?P<w>[^\s\"'`,;:!?()]+))"
-_WHOSE = r"(?:\b(?:that|which|whose|with|have|having)\s+)?(?:(?:the\s+|a\s+)?(?:file\s?)?names?\s+(?:that\s+)?)?"
+_WHOSE = (
+    r"(?:\b(?:that|which|whose|with|have|having)\s+)?(?:(?:the\s+|a\s+)?(?:file\s?)?names?\s+(?:that\s+)?)?"
+)
 _IN_NAMES = r"\s+in\s+(?:the|their|its)\s+(?:file\s?)?names?\b"
 _NAMED = (
     ("{}*", rf"(?i){_WHOSE}\b(?:begin|start)(?:s|ning|ing)?\s+(?:with|in|by)\s+{_TOKEN}"),
@@ -57,20 +59,114 @@ _UNASKED = r"(?i),?\s*\bwithout\s+(?:any\s+)?(?:prompt(?:ing|s)?|asking|confirm(
 _WORD = r"[^\s\"'`“”«»,;:!?()\[\]]+"
 _PLAIN = frozenset(
     {
-        *("a", "an", "the", "this", "that", "these", "those", "them", "it", "all", "every", "each", "any", "both"),
-        *("my", "our", "your", "its", "everything", "and", "or", "also", "then", "please", "just", "now", "simply"),
+        *(
+            "a",
+            "an",
+            "the",
+            "this",
+            "that",
+            "these",
+            "those",
+            "them",
+            "it",
+            "all",
+            "every",
+            "each",
+            "any",
+            "both",
+        ),
+        *(
+            "my",
+            "our",
+            "your",
+            "its",
+            "everything",
+            "and",
+            "or",
+            "also",
+            "then",
+            "please",
+            "just",
+            "now",
+            "simply",
+        ),
         *("file", "files", "folder", "folders", "directory", "directories", "dir", "dirs", "subfolder", "tree"),
-        *("subfolders", "subdirectories", "item", "items", "path", "paths", "regular", "normal", "plain", "link"),
-        *("links", "in", "inside", "within", "under", "underneath", "below", "beneath", "from", "of", "at", "on"),
+        *(
+            "subfolders",
+            "subdirectories",
+            "item",
+            "items",
+            "path",
+            "paths",
+            "regular",
+            "normal",
+            "plain",
+            "link",
+        ),
+        *(
+            "links",
+            "in",
+            "inside",
+            "within",
+            "under",
+            "underneath",
+            "below",
+            "beneath",
+            "from",
+            "of",
+            "at",
+            "on",
+        ),
         *("here", "there", "current", "project", "repo", "repository", "workspace", "root", "working", "down"),
         *("named", "name", "names", "called", "with", "extension", "extensions", "suffix", "up", "out", "rid"),
         *("recursively", "permanently", "completely", "forcibly", "force", "can", "could", "will", "would"),
-        *("you", "i", "we", "want", "need", "like", "to", "help", "me", "let's", "lets", "find", "search", "is"),
+        *(
+            "you",
+            "i",
+            "we",
+            "want",
+            "need",
+            "like",
+            "to",
+            "help",
+            "me",
+            "let's",
+            "lets",
+            "find",
+            "search",
+            "is",
+        ),
         *("found", "locate", "look", "for", "go", "ahead", "are", "were", "was", "again", "away", "_"),
-        *("owner", "owners", "ownership", "group", "user", "mode", "permission", "permissions", "rights", "set"),
+        *(
+            "owner",
+            "owners",
+            "ownership",
+            "group",
+            "user",
+            "mode",
+            "permission",
+            "permissions",
+            "rights",
+            "set",
+        ),
     }
 )
 """Words that make a request for a selection of files no narrower."""
+
+
+_STAGES = {
+    **dict.fromkeys(("prod", "production", "live"), "production"),
+    **dict.fromkeys(("staging", "stg", "preprod", "uat", "qa"), "staging"),
+    **dict.fromkeys(("dev", "development", "sandbox"), "development"),
+}
+_STAGE = (
+    r"(?i)(?<![a-z0-9])(" + "|".join(_STAGES) + r")(?![a-z0-9]|\s+(?:area|servers?|dependenc|tool|package))"
+)
+
+
+def list_stages(text: str) -> frozenset[str]:
+    """The stages, such as production, that names in a text are of."""
+    return frozenset(_STAGES[found.lower()] for found in compile_once(_STAGE).findall(text))
 
 
 def list_kinds_of_files(ending: str) -> tuple[str, ...]:
@@ -109,5 +205,7 @@ def holds_only_plain_words(text: str, known: Collection[str]) -> bool:
     """Whether nothing in a text can make a selection of files smaller than these names of it."""
     words = (word.rstrip(".").casefold() for word in compile_once(_WORD).findall(text))
     return all(
-        word in known or word.rstrip("/") in known or _PLAIN.issuperset(word.split("/")) for word in words if word
+        word in known or word.rstrip("/") in known or _PLAIN.issuperset(word.split("/"))
+        for word in words
+        if word
     )

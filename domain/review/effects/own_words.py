@@ -73,9 +73,13 @@ def _judge_task(run: Invocation, words: Sequence[str], does: str) -> Iterator[Si
     may_destroy = _MAY_DESTROY.search(f"{run.program} {' '.join(run.arguments)}") is not None
     if may_destroy:
         destroys = next(filter(_is_deletion, words), None)
-    if may_destroy and destroys is None and (
-        not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
-        or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+    if (
+        may_destroy
+        and destroys is None
+        and (
+            not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
+            or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+        )
     ):
         destroys = run.program
     if may_destroy and any(map(_DATABASE.fullmatch, words)):

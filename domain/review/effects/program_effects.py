@@ -81,7 +81,7 @@ class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def with_value(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-        """The options that take a word, the letters of those that have one, and those that take a name first."""
+        """The options that take a word, the letters of those that have one, and those in front of a name."""
         columns = (self.values, self.shows, self.writes, self.sends, self.posts, self.named, self.hosts)
         options = frozenset(" ".join(columns).split())
         letters = frozenset(each[1] for each in options if len(each) == 2)

@@ -106,7 +106,9 @@ def _list_names(node: ast.AST) -> set[str]:
     return {each.id for each in list_nodes(node) if isinstance(each, ast.Name)}
 
 
-def judge_endless_loop(node: ast.While, names: Collection[str], inner: Sequence[ast.AST]) -> Iterator[SideEffect]:
+def judge_endless_loop(
+    node: ast.While, names: Collection[str], inner: Sequence[ast.AST]
+) -> Iterator[SideEffect]:
     """What a loop does over and over; `inner` are the nodes of its body, `names` those of the calls in it."""
     lasts = {name.rpartition(".")[2] for name in names}
     if any(isinstance(each, ast.Break | ast.Return | ast.Raise) for each in inner) or lasts & _WAITS:
@@ -130,8 +132,8 @@ _WAITS = frozenset(
 
 
 def may_make_address(nodes: Iterable[ast.AST]) -> bool:
-    """Whether a text in code may hold `://`: it stands in one, begins at the end of one, or is made by a function
-    or a slice that turns texts into others."""
+    """Whether a text in code may hold `://`: it stands in one, begins at the end of one, or is made by what
+    turns texts into others."""
     for node in nodes:
         match node:
             case ast.Constant(value=str(text)):
@@ -155,8 +157,8 @@ def spells_letters(node: ast.Call) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant()]):
             return False
-        case ast.Call(func=ast.Name(id="chr")) | ast.Call(
-            func=ast.Name(id="map"), args=[ast.Name(id="chr"), *_]
+        case (
+            ast.Call(func=ast.Name(id="chr")) | ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="chr"), *_])
         ):
             return True
         case _:

@@ -261,12 +261,8 @@ class _PythonCode:
                 return None
             case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
                 return self._find_text_of_method(node, owner, method, args)
-            case ast.Call(func=ast.Name(id="chr" | "bytes" | "bytearray" as name), args=args) if (
-                text := self._builder.spell(name, args)
-            ) is not None:
-                return text[:_LONGEST]
-            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
-                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
+            case ast.Call(func=func, args=[_, *_]):
+                return self._find_text_of_function(node, func)
             case ast.BinOp(left=left, op=ast.Mod()):
                 pattern = self._find_text(left)
                 return None if pattern is None else re.sub(r"%[sdr]", _UNKNOWN, pattern)
@@ -281,6 +277,14 @@ class _PythonCode:
                 return None if forwards is None else forwards[::-1]
             case _:
                 return find_folder(node, self._find_name)
+
+    def _find_text_of_function(self, node: ast.Call, func: ast.expr) -> str | None:
+        name = self._find_name(func)
+        if (text := self._builder.spell(name, node.args)) is not None:
+            return text[:_LONGEST]
+        if _TEXT_OF_PATH.fullmatch(name):
+            return "/".join(self._find_text(each) or _UNKNOWN for each in node.args)[:_LONGEST]
+        return find_folder(node, self._find_name)
 
     def _join_texts(self, node: ast.BinOp) -> str | None:
         if not isinstance(node.op, ast.Add | ast.Div):
@@ -335,7 +339,8 @@ class _PythonCode:
             case ast.FunctionDef() | ast.ClassDef():
                 return NO_DATA
             case _:
-                add_children(node, children := [])
+                children: list[ast.AST] = []
+                add_children(node, children)
                 return NO_DATA.union(*map(self._find_data, children)) if children else NO_DATA
 
     def _find_own_data(self, name: str) -> Data:
@@ -479,6 +484,8 @@ class _PythonCode:
         else:
             return
         self._add(EffectKind.DELETE, f"deletes {path or _UNKNOWN}", path or _UNKNOWN)
+        if isinstance(node.func, ast.Call):
+            self._add(EffectKind.HARM, f"deletes {path or 'files'} by a name that is put together", path or "")
 
     def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
         """Take data that are put into files and into what names stand for."""

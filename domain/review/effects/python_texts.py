@@ -62,8 +62,12 @@ class TextBuilder:
             case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="chr"), source]):
                 letters = self._spell_numbers(source)
             case (
-                ast.GeneratorExp(elt=ast.Call(func=ast.Name(id="chr"), args=[ast.Name(id=each)]), generators=loops)
-                | ast.ListComp(elt=ast.Call(func=ast.Name(id="chr"), args=[ast.Name(id=each)]), generators=loops)
+                ast.GeneratorExp(
+                    elt=ast.Call(func=ast.Name(id="chr"), args=[ast.Name(id=each)]), generators=loops
+                )
+                | ast.ListComp(
+                    elt=ast.Call(func=ast.Name(id="chr"), args=[ast.Name(id=each)]), generators=loops
+                )
             ):
                 match loops:
                     case [ast.comprehension(target=ast.Name(id=target), iter=source, ifs=[])] if target == each:

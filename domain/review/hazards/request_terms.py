@@ -23,6 +23,7 @@ from quorum.domain.review.hazards.places import (
 from quorum.domain.review.hazards.started_programs import skip_leading_options
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import NO_BYTES, Effect, RequestTerms, is_open
+from quorum.domain.review.request_wording import list_stages
 from quorum.domain.shell.command_line import may_move_files
 from quorum.domain.shell.script import Script, ScriptCommand
 
@@ -259,6 +260,7 @@ def complete_terms(
     if leaves_out(run) or _reaches_beside(run) or _names_like_option(run):
         return None
     terms = _name_kind(_tighten_terms(terms, run), run)
+    terms = replace(terms, stages=list_stages(" ".join((*run.leading, *run.arguments))))
     is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
