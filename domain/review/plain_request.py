@@ -435,7 +435,9 @@ class PlainRequest(Struct, frozen=True, dict=True):
         text, limits = self._take_limits(terms)
         if compile_once(_LIMIT).search(text) or not self._holds_only(terms.names, text):
             return False
-        if not self._is_about_known_places(terms.names, is_limited=bool(limits)):
+        stages = frozenset(word for word in self._words if list_stages(word) & terms.stages)
+        places = terms.names if terms.are_files else terms.names | stages
+        if not self._is_about_known_places(places, is_limited=bool(limits)):
             return False
         if terms.needs_noun and not self._has(terms.nouns):
             return False

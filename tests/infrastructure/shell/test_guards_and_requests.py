@@ -397,6 +397,8 @@ def test_a_target_whose_name_is_a_number_a_letter_or_a_word_of_the_program_must_
         ("psql -c 'drop table users; drop table orders'", "Drop users and orders"),
         ("psql <<E\ndrop table if exists users;\nselect 1;\nE", "Drop users"),
         ("psql -c 'delete from users'", "Delete all rows of users"),
+        ("psql staging -c 'truncate events'", "Truncate events on staging"),
+        ("psql prod -c 'drop table a; drop table b'", "Drop the tables a and b in prod"),
         ("git clean -fdx", "Delete my untracked and ignored files"),
         ("ls *.bak | xargs rm", "Delete all .bak files"),
         ("find build -depth -delete", "Delete build"),
