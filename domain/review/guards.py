@@ -178,6 +178,8 @@ def _check_size(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]
 
 
 def _list_texts(value: JsonValue, *, names: bool = False) -> list[str]:
+    if isinstance(value, dict) and not names and all(isinstance(each, str) for each in value.values()):
+        return [each for each in value.values() if isinstance(each, str)]
     texts: list[str] = []
     waiting: list[JsonValue] = [value]
     for each in waiting:  # which grows

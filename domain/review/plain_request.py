@@ -15,6 +15,13 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
+from quorum.domain.review.request_wording import (
+    holds_only_plain_words,
+    list_kinds_of_files,
+    list_stages,
+    restate,
+)
 from quorum.domain.text.pattern import compile_once
 
 _COMMON = frozenset(
@@ -30,8 +37,7 @@ _SPELLINGS = {
     ".venv": ("virtual", "virtualenv", "venv"),
     "venv": ("virtual", "virtualenv"),
     "/tmp": ("temp", "tmp", "temporary"),
-    "*~": ("~",),
-    "*.txt": ("text",),
+    "*~": ("~", "backup", "backups", "emacs", "editor"),
 }
 
 
@@ -49,7 +55,7 @@ def list_spellings(name: str) -> frozenset[str]:
     normal = normalize_name(name)
     found = {normal, *_SPELLINGS.get(normal, ())}
     if ending := re.fullmatch(r"\*\.(\w+)", normal):
-        found |= {ending[1], f".{ending[1]}"}
+        found |= {ending[1], f".{ending[1]}", *list_kinds_of_files(ending[1])}
     if variable := re.fullmatch(r"\$\{?(\w+)\}?", normal):
         found.add(f"${variable[1]}")
     if hidden := re.fullmatch(r"~/(\.(\w+))", normal):
@@ -113,9 +119,10 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
     never say which. `kind` is a pattern of the words for what the names are, where that is known and no file;
     with `needs_kind` a request must say it. `limits`: the ages and sizes that a selection is limited to, as
-    tests of find.
+    tests of find, and that they are empty. `left_out`: the names that a selection leaves out.
     `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched. `are_files`: the targets are files and folders.
+    `stages`: those that the call names, such as production.
     `needs_all`: one sentence must hold each name, and a noun if there are any. `calls`: the call itself, which
     asks for it where the person says to run it.
     """
@@ -128,9 +135,11 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     kind: str = ""
     needs_kind: bool = False
     limits: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     is_fed: bool = False
     is_exact: bool = True
     are_files: bool = False
+    stages: frozenset[str] = frozenset()
     needs_all: bool = False
     calls: frozenset[str] = frozenset()
 
@@ -195,6 +204,9 @@ _MEASURE = (
     r"\s+(?P<number>\d{1,6})\s*(?P<unit>minutes?|hours?|days?|weeks?|kb?|mb?|gb?|[kmg]ib)\b"
     r"(?:\s+(?:old|ago|in size)\b)?"
 )
+NO_BYTES = "-empty"
+"""The limit of a selection to files that are empty."""
+_NO_BYTES = r"(?i)\b(?:empty|zero[- ]bytes?|0[- ]bytes?)\b"
 _UNITS = {"h": ("-mmin", 60), "d": ("-mtime", 1), "w": ("-mtime", 7)}
 _SIZES = {"k": "k", "m": "M", "g": "G"}
 # What something is to be taken out of: names in a list or in settings are no files.
@@ -320,6 +332,8 @@ _KINDS_OF_OTHERS = frozenset(
         *("db", "cluster", "daemon", "instance", "instances", "session", "sessions", "key", "keys", "secret"),
     }
 )
+_HOLDERS = frozenset({"group", "owner", "user", "of"})
+"""They may stand between those who get rights and what they get them for."""
 _AFTER_NAME = frozenset(
     {
         *(".", ";", ":", "!", "?", ")", "from", "in", "on", "at", "under", "inside", "within", "below", "here"),
@@ -368,13 +382,25 @@ class PlainRequest(Struct, frozen=True, dict=True):
             return Asked.EFFECT
         if not any(map(_compile_instruction(terms.effect).search, self._sentences)):
             return Asked.NOT
+        if self._is_about_another_stage(terms):
+            return Asked.NOT
         if terms.needs_all:
             return Asked.EFFECT if self._holds_all(terms) else Asked.NOT
         if terms.needs_kind and not self._says_kind(terms):
             return Asked.NOT
-        if terms.is_exact and self._names_each(terms):
+        if terms.is_exact and self._says_stages(terms) and self._restate(terms)._names_each(terms):
             return Asked.TARGETS
         return Asked.EFFECT if self._is_about(terms) else Asked.NOT
+
+    def _is_about_another_stage(self, terms: RequestTerms) -> bool:
+        """Whether it names a stage, and none that the call names."""
+        stages = list_stages(self.text) if terms.stages else frozenset()
+        return bool(stages) and stages.isdisjoint(terms.stages)
+
+    def _says_stages(self, terms: RequestTerms) -> bool:
+        """Whether it names no other stage than the call, but one where nothing is lost, and production too."""
+        stages = list_stages(self.text)
+        return stages - {"development"} <= terms.stages and "production" not in terms.stages - stages
 
     def _asks_to_run(self, call: str) -> bool:
         """Whether it says to run this, and nothing that limits or goes on from it."""
@@ -399,17 +425,29 @@ class PlainRequest(Struct, frozen=True, dict=True):
             is_all if name == "all" else name in said for name in map(normalize_name, terms.names)
         )
 
+    def _restate(self, terms: RequestTerms) -> PlainRequest:
+        """The same request with names of files said as the command says them."""
+        text = restate(self.text, terms.names, terms.left_out) if terms.are_files else self.text
+        return self if text == self.text else PlainRequest(text)
+
     def _names_each(self, terms: RequestTerms) -> bool:
         """Whether it names each target, and nothing beside: else it may ask for less."""
         text, limits = self._take_limits(terms)
         if compile_once(_LIMIT).search(text) or not self._holds_only(terms.names, text):
             return False
-        if not self._is_about_known_places(terms.names, is_limited=bool(limits)):
+        stages = frozenset(word for word in self._words if list_stages(word) & terms.stages)
+        places = terms.names if terms.are_files else terms.names | stages
+        if not self._is_about_known_places(places, is_limited=bool(limits)):
             return False
         if terms.needs_noun and not self._has(terms.nouns):
             return False
-        if terms.names and terms.names != {"."}:
-            return all(map(self._spells, terms.names)) and self._has_as_objects(terms)
+        names = terms.names
+        if terms.is_fed and compile_once(_PLACE).search(self._without_measures(terms)) is None:
+            names -= {"."}  # where no place is named it is this one
+        if terms.are_files and not self._selects_no_fewer(terms, limits):
+            return False
+        if names and names != {"."}:
+            return all(map(self._spells, names)) and self._has_as_objects(replace(terms, names=names))
         return self._has(terms.nouns) or (bool(limits) and self._has(terms.kinds))
 
     def _take_limits(self, terms: RequestTerms) -> tuple[str, frozenset[str]]:
@@ -422,13 +460,34 @@ class PlainRequest(Struct, frozen=True, dict=True):
             return " " if tests else found[0]
 
         text = compile_once(_MEASURE).sub(drop, self._unquoted)
+        if NO_BYTES in terms.limits and (shorter := compile_once(_NO_BYTES).sub(" ", text)) != text:
+            kept.add(NO_BYTES)
+            text = shorter
         if terms.effect is Effect.EMPTY:  # then the word says what is to become of them
             text = re.sub(r"(?i)\bempty\b", " ", text)
         return text, frozenset(kept)
 
+    def _without_measures(self, terms: RequestTerms) -> str:
+        return compile_once(_MEASURE).sub(" ", self.text) if terms.limits else self.text
+
+    def _selects_no_fewer(self, terms: RequestTerms, limits: frozenset[str]) -> bool:
+        """Whether, where what is selected has no names of its own, the request says nothing else of it."""
+        if not (terms.is_fed or any(map(is_open, terms.names))):
+            return True
+        known = frozenset().union(*map(list_spellings, terms.names))
+        text = self._without_measures(terms)
+        if NO_BYTES in limits:
+            text = compile_once(_NO_BYTES).sub(" ", text)
+        instruction = _compile_instruction(terms.effect)
+        return all(
+            holds_only_plain_words(instruction.sub(" ", each), known)
+            for each in compile_once(_SENTENCE_END).split(text)
+            if instruction.search(each)
+        )
+
     def _has_as_objects(self, terms: RequestTerms) -> bool:
         """Whether the verb is about the targets, and not about what is in them or named after them."""
-        text = compile_once(_MEASURE).sub(" ", self.text) if terms.limits else self.text
+        text = self._without_measures(terms)
         tokens = [(found.start(), _normalize_token(found[0])) for found in compile_once(_TOKEN).finditer(text)]
         words = [word for _, word in tokens]
         starts: set[int] = set()
@@ -439,17 +498,20 @@ class PlainRequest(Struct, frozen=True, dict=True):
         spellings = [list_spellings(name) for name in terms.names]
         names = frozenset().union(*spellings)
         kinds = _KINDS_OF_FILES if terms.are_files else _KINDS_OF_FILES | _KINDS_OF_OTHERS
+        if terms.effect is Effect.CHANGE_RIGHTS:
+            kinds |= _HOLDERS
         if terms.kind:
             kinds = frozenset(word for word in words if re.fullmatch(terms.kind, word))
         if terms.is_fed or not terms.are_files:
             pronouns = _PRONOUNS - names
             if any(word in pronouns for start in starts for word in words[start : start + 1]):
                 return True
-        objects = names | kinds if terms.limits else names
+        is_selection = bool(terms.limits) or terms.is_fed
+        objects = names | kinds if is_selection else names
         named = [
             i for i in range(len(words)) if words[i] in objects and _is_object(i, words, starts, names, kinds)
         ]
-        if terms.limits:  # some of the names are places in which what is named otherwise is looked for
+        if is_selection:  # some of the names are places in which what is named otherwise is looked for
             return bool(named)
         return all(any(words[i] in each for i in named) for each in spellings)
 

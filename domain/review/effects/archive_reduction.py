@@ -36,8 +36,10 @@ def _unpack_in_place(used: UsedProgram, paths: Sequence[str]) -> None:
     """Take files that a program puts in the place of packed ones."""
     packs = _UNPACKERS.get(used.name, used.name)
     ending = _COMPRESSORS.get(packs, "")
+    if not ending or packs == "gpg":
+        return
     unpacks = used.name in _UNPACKERS or used.has_option(r"-[a-zA-Z0-9]*d[a-zA-Z0-9]*|--decompress")
-    if not ending or packs == "gpg" or not unpacks or used.has_option(_ONLY_LOOKS):
+    if not unpacks or used.has_option(_ONLY_LOOKS):
         return
     for path in paths:
         used.scope.reducer.write_file(path.removesuffix(ending), used.read(path))

@@ -70,7 +70,7 @@ _AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba
 _DECODES = re.compile(
     r"(?i)\bpack\s*\(?\s*.[HCUm]|\bunpack1?\b|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64"
     r"|fromCharCode|fromCodePoint|string\.char\b|\bmap\s*\{?[\s(]*\bchr\b|\bmap\s*\(\s*&:chr|'(base64|hex)'"
-    r"|\"(base64|hex)\"|sprintf\s*\(\s*.(%c){2}|gzinflate|str_rot13|\bstrrev\b"
+    r"|\"(base64|hex)\"|sprintf\s*\(\s*.(%c){2}|(\bchr\s*\(\s*\w+\s*\)\s*\.\s*){2}|(\[char\]\s*\d+\W{1,4}){2}|gzinflate|str_rot13|\bstrrev\b"
 )
 _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 
 from quorum.domain.review.effects.places import is_local
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.review.hazards.starters import list_started_texts
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -117,7 +119,8 @@ _OF_AGENTS = re.compile(
     r"|\.(claude|codex|gemini|cursor|quorum|opencode|qwen|continue|roo|kiro)/.*|(quorum|permissions)\.toml|opencode\.jsonc?|\.mcp\.json)"
 )
 _ASKS_NOBODY = re.compile(
-    r"(?i)--dangerously-\S+|bypassPermissions|--yolo\b|danger-full-access|\"(Bash|Shell|run_command)(\(\*?(:\*)?\))?\""
+    r"(?i)--dangerously-\S+|bypassPermissions|--yolo\b|danger-full-access"
+    r"|(?<!command\": )(?<!command\":)\"(Bash|Shell|run_command)(\(\*?(:\*)?\))?\""
     r"|\"\*\"\s*:\s*\"allow\""
     r"|approval_policy\s*=\s*\"never\"|^\s*mode\s*=\s*\"(auto|full-auto|yolo)\""
     r"|(never|not|don.t|without)\s+(ever\s+)?ask\w*\b.{0,40}\b(permission|approval|confirm\w*|before|first)\b"
@@ -321,6 +324,26 @@ def list_commands(path: str, text: str) -> Iterator[str]:
     elif path.endswith((".json", ".jsonc", ".code-workspace")):
         for found in _RUN_BY_SETTINGS.findall(text):
             yield found.replace('\\"', '"')
+        yield from _list_servers(text)
+    elif _OF_AGENTS.fullmatch(path):
+        yield from _list_servers(text)
+
+
+def _list_servers(text: str) -> Iterator[str]:
+    """The commands that settings name with a list of their words, or of which only that list is shown."""
+    for block in _BLOCK_END.split(text):
+        for found in _WORDS_OF_SERVER.finditer(block):
+            words = [each.replace('\\"', '"') for each in _QUOTED_WORD.findall(found[1])]
+            if program := _SERVER_PROGRAM.search(block):
+                yield shlex.join((program[1], *words))
+            else:
+                yield from list_started_texts("", words)
+
+
+_BLOCK_END = re.compile(r"(?<!\$)\{|\},?\s*\n|\}\s*[,}]|\n\s*\[[\w.\"-]+\]\s*\n")
+_WORDS_OF_SERVER = re.compile(r"\b(?:args|arguments|argv)[\"']?\s*[:=]\s*\[((?:[^\]\"]|\"(?:\\.|[^\"\\])*\")*)")
+_SERVER_PROGRAM = re.compile(r"\b(?:command|cmd|program|executable)[\"']?\s*[:=]\s*[\"']([^\"'\n]+)[\"']")
+_QUOTED_WORD = re.compile(r"\"((?:\\.|[^\"\\])*)\"")
 
 
 def _list_scripts(text: str) -> Iterator[str]:

@@ -85,7 +85,7 @@ _NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)"
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _runs_no_code(program: str) -> bool:
     """Whether a program is none that takes code in its words, its input or a file."""
     patterns = (SHELL.fullmatch, PYTHON.fullmatch, _OTHER.fullmatch, _NAMES_INTERPRETER.match)

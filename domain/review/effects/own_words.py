@@ -26,6 +26,11 @@ _TASK_DESTROYS = re.compile(r"(?:delete|destroy|purge|wipe|erase|obliterate)-[\w
 _DESTROYER = frozenset({"destroy", "delete", "purge", "wipe", "erase"})
 _OPTION = re.compile(r"--(?:purge|wipe|destroy|delete(?:-(?:all|data|everything|volumes?))?)(?:=true)?")
 _DATABASE = re.compile(r"db|database|migrat(?:e|ion|ions)|schema")
+_MAY_DESTROY = re.compile(
+    "delete|destroy|purge|drop|obliterate|wipe|erase|truncate|nuke|terminate|decommission|flush|reset|db|database"
+    "|migrat|schema"
+)
+"""One of these is in each word that says so. Most commands hold none of them."""
 _GOES_BACK = re.compile(r"reset|downgrade|rollback|revert|down|clean")
 _RUNS_SCRIPTS = frozenset(
     {"make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "invoke", "inv", "mage"}
@@ -64,14 +69,20 @@ def judge_own_words(run: Invocation, *, is_known: bool) -> Iterator[SideEffect]:
 
 
 def _judge_task(run: Invocation, words: Sequence[str], does: str) -> Iterator[SideEffect]:
-    goes_back = None
-    destroys = next(filter(_is_deletion, words), None)
-    if destroys is None and (
-        not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
-        or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+    goes_back = destroys = None
+    may_destroy = _MAY_DESTROY.search(f"{run.program} {' '.join(run.arguments)}") is not None
+    if may_destroy:
+        destroys = next(filter(_is_deletion, words), None)
+    if (
+        may_destroy
+        and destroys is None
+        and (
+            not _DESTROYER.isdisjoint(re.split("[-_.]", run.program))
+            or any(word.startswith("--") and _OPTION.fullmatch(word) for word in run.arguments)
+        )
     ):
         destroys = run.program
-    if any(map(_DATABASE.fullmatch, words)):
+    if may_destroy and any(map(_DATABASE.fullmatch, words)):
         goes_back = next(filter(_GOES_BACK.fullmatch, words), None)
     if (destroys or goes_back) and names_use(run):  # the tables say whether it does harm
         destroys = goes_back = None

@@ -16,6 +16,7 @@ from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Da
 from quorum.domain.review.effects.surroundings import Scope
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.secrets.patterns import is_secret_name
+from quorum.domain.text.pattern import compile_once
 
 
 class Operand(StrEnum):
@@ -79,11 +80,12 @@ class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
     is_quiet: bool = False
 
     @cached_property
-    def with_value(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The options that take a word, and the letters of those that have one."""
+    def with_value(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+        """The options that take a word, the letters of those that have one, and those in front of a name."""
         columns = (self.values, self.shows, self.writes, self.sends, self.posts, self.named, self.hosts)
         options = frozenset(" ".join(columns).split())
-        return options, frozenset(each[1] for each in options if len(each) == 2)
+        letters = frozenset(each[1] for each in options if len(each) == 2)
+        return options, letters, frozenset(self.named.split())
 
 
 class ParsedWords(Struct, frozen=True):
@@ -102,8 +104,7 @@ class ParsedWords(Struct, frozen=True):
 
 def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
     """Tell operands from options and their values, in one word, in the next, or behind other letters."""
-    with_value, letters = row.with_value
-    named = row.named.split()
+    with_value, letters, named = row.with_value
     operands: list[str] = []
     values: list[tuple[str, str]] = []
     place = 0
@@ -233,7 +234,8 @@ class UsedProgram(Struct, frozen=True):
 
     def has_option(self, pattern: str) -> bool:
         """Whether one of its words is such an option."""
-        return any(re.fullmatch(pattern, word) for word in self.run.arguments)
+        fits = compile_once(pattern).fullmatch
+        return any(map(fits, self.run.arguments))
 
     def find_data(self, *words: str) -> Data:
         """What words hold beside their own letters."""

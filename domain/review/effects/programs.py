@@ -461,7 +461,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         names=(
             "nix helm ansible-pull dpkg rpm apt apt-get yum dnf zypper apk pacman snap flatpak brew gem npm "
             "pnpm yarn vagrant ansible-galaxy luarocks conda mamba micromamba "
-            "pip pip3 pipx uv cargo gdebi go deno bun kubectl oc docker podman"
+            "pip pip3 pipx uv cargo gdebi go deno bun crystal zig kubectl oc docker podman"
         ),
         words=(
             "-i|--install|-U|-ivh|-Uvh|install|localinstall|run|add|i|apply|create|load|pip install|box add|"

@@ -6,10 +6,11 @@ import ast
 import base64
 import binascii
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from quorum.domain.review.effects.places import is_wide
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+from quorum.domain.review.hazards.inline_code import list_nodes
 
 RUNS_CODE = frozenset(
     {
@@ -56,7 +57,7 @@ def judge_call(name: str, node: ast.Call, first: str | None) -> Iterator[SideEff
     if last in _SETS_USER:
         yield SideEffect(EffectKind.ELEVATE, "acts as another user")
     elif last == "chmod":
-        values = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+        values = (each.value for each in list_nodes(node) if isinstance(each, ast.Constant))
         if any(isinstance(mode, int) and not isinstance(mode, bool) and mode & 0o6002 for mode in values):
             does = f"lets others change {first or 'a file'}, or run it with its owner's rights"
             yield SideEffect(EffectKind.ELEVATE, does)
@@ -91,21 +92,25 @@ def judge_calls(names: Collection[str], texts: Collection[str], *, is_socket: bo
         yield SideEffect(EffectKind.SEND, "serves the files of the machine to whoever connects")
 
 
-def judge_loop(node: ast.For | ast.While, names: Collection[str]) -> Iterator[SideEffect]:
-    """What a loop does over and over; `names` are those of the calls in it."""
-    if isinstance(node, ast.For):
-        targets = {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-        passwords = (
-            each.value
-            for each in ast.walk(node)
-            if isinstance(each, ast.keyword) and re.fullmatch(r"pass\w*|pwd|auth\w*", each.arg or "")
-        )
-        held = {each.id for value in passwords for each in ast.walk(value) if isinstance(each, ast.Name)}
-        if targets & held:
-            yield SideEffect(EffectKind.ATTACK, "tries one password after the other")
-        return
+def judge_for(node: ast.For) -> Iterator[SideEffect]:
+    """What a loop does with each of its values."""
+    inner = list_nodes(node)
+    passwords = [
+        each.value for each in inner if isinstance(each, ast.keyword) and _PASSWORD.fullmatch(each.arg or "")
+    ]
+    if any(_list_names(node.target) & _list_names(each) for each in passwords):
+        yield SideEffect(EffectKind.ATTACK, "tries one password after the other")
+
+
+def _list_names(node: ast.AST) -> set[str]:
+    return {each.id for each in list_nodes(node) if isinstance(each, ast.Name)}
+
+
+def judge_endless_loop(
+    node: ast.While, names: Collection[str], inner: Sequence[ast.AST]
+) -> Iterator[SideEffect]:
+    """What a loop does over and over; `inner` are the nodes of its body, `names` those of the calls in it."""
     lasts = {name.rpartition(".")[2] for name in names}
-    inner = [each for part in node.body for each in ast.walk(part)]
     if any(isinstance(each, ast.Break | ast.Return | ast.Raise) for each in inner) or lasts & _WAITS:
         return
     if isinstance(node.test, ast.Constant) and all(isinstance(each, ast.Pass) for each in node.body):
@@ -116,6 +121,7 @@ def judge_loop(node: ast.For | ast.While, names: Collection[str]) -> Iterator[Si
         yield SideEffect(EffectKind.EXHAUST, "goes on without an end, and takes more and more of the machine")
 
 
+_PASSWORD = re.compile(r"pass\w*|pwd|auth\w*")
 _GROWS = frozenset({"fork", "Thread", "Process", "Popen", "append", "write", "start", "extend"})
 _WAITS = frozenset(
     {
@@ -125,12 +131,50 @@ _WAITS = frozenset(
 )
 
 
+def may_make_address(nodes: Iterable[ast.AST]) -> bool:
+    """Whether a text in code may hold `://`: it stands in one, begins at the end of one, or is made by what
+    turns texts into others."""
+    for node in nodes:
+        match node:
+            case ast.Constant(value=str(text)):
+                if "://" in text or text.endswith((":", ":/")):
+                    return True
+            case ast.Constant(value=bytes(raw)):
+                if b"://" in raw or raw.endswith((b":", b":/")):
+                    return True
+            case ast.Attribute(attr=method):
+                if method in ("replace", "join") or DECODES.fullmatch(method):
+                    return True
+            case ast.Slice(step=ast.UnaryOp()) | ast.Name(id="chr" | "bytes" | "bytearray"):
+                return True
+            case _:
+                continue
+    return False
+
+
+def spells_letters(node: ast.Call) -> bool:
+    """Whether a call makes letters of numbers that do not stand there one by one."""
+    match node:
+        case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant()]):
+            return False
+        case (
+            ast.Call(func=ast.Name(id="chr")) | ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="chr"), *_])
+        ):
+            return True
+        case _:
+            return False
+
+
 def name_archive(given: Sequence[str | None]) -> str:
     """The archive that `shutil.make_archive` makes, by its first words."""
     name, form, *_ = (*given, None, None)
     return f"{name or '$x'}{_ARCHIVE_ENDINGS.get(form or '', '')}"
 
 
+DECODES = re.compile(
+    r"(b64decode|b32decode|b16decode|b85decode|a85decode|urlsafe_b64decode|unhexlify|"
+    r"fromhex|decompress|decodebytes|decodestring|rot13|decrypt)"
+)
 _ARCHIVE_ENDINGS = {"zip": ".zip", "tar": ".tar", "gztar": ".tar.gz", "bztar": ".tar.bz2", "xztar": ".tar.xz"}
 
 

@@ -15,14 +15,19 @@ from quorum.domain.review.effects.database_files import only_shows
 from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
+    DECODES,
     RUNS_CODE,
     RUNS_FILES,
     decode_text,
     judge_call,
     judge_calls,
-    judge_loop,
+    judge_endless_loop,
+    judge_for,
+    may_make_address,
     name_archive,
+    spells_letters,
 )
+from quorum.domain.review.effects.python_texts import TextBuilder, find_folder
 from quorum.domain.review.effects.secret_owners import drop_usual_keys
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
@@ -34,7 +39,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
-from quorum.domain.review.hazards.inline_code import list_nodes, read_python
+from quorum.domain.review.hazards.inline_code import add_children, list_nodes, read_python
 from quorum.domain.secrets.patterns import is_secret_name
 
 _LONGEST = 8_192
@@ -72,10 +77,6 @@ _TYPED = re.compile(
     r"pynput\.\S*Listener|keyboard\.(on_press|record|read_event|hook)|pyperclip\.paste|"
     r"pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture|keyring\.get_password|"
     r"browser_cookie3\.\w+|win32crypt\.\w+|getpass\.getpass)"
-)
-_DECODES = re.compile(
-    r"(b64decode|b32decode|b16decode|b85decode|a85decode|urlsafe_b64decode|unhexlify|"
-    r"fromhex|decompress|decodebytes|decodestring|rot13|decrypt)"
 )
 _ENCODES = re.compile(
     r"(b64encode|b32encode|hexlify|hex|encode|decode|dumps|join|compress|read|readlines|"
@@ -130,14 +131,6 @@ _TEXTUAL = (
     *(ast.Subscript, ast.Call),
 )
 """What may be a text."""
-_FOLDERS = {
-    **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
-    **dict.fromkeys(
-        ("site.getsitepackages", "site.getusersitepackages", "sysconfig.get_path", "sysconfig.get_paths"),
-        "$PREFIX/site-packages",
-    ),
-}
-_ENVIRONMENTS = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 _LEADS_PROGRAMS = frozenset(
     {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
 )
@@ -180,15 +173,17 @@ class _PythonCode:
         self._inner: dict[int, list[ast.expr]] = {}
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
-        self._is_socket = False
+        self._is_socket = self._may_make_address = False
         self._star = ""
         self._databases: set[str] = set()
         self._lists = NotedNames[ast.expr]()
+        self._builder = TextBuilder(self._find_text, self._lists.find)
 
     def reduce(self) -> Data:
         for node in self._nodes:
             if isinstance(node, _NAMING):
                 self._import(node)
+        self._may_make_address = may_make_address(self._nodes)
         self._is_socket = any(name.startswith("socket") for name in self._imported.values())
         acting = [node for node in self._nodes if isinstance(node, _ACTING)]
         before = len(self._around.list_files()), len(self._imported)
@@ -241,8 +236,8 @@ class _PythonCode:
 
     def _find_name_of_result(self, node: ast.expr) -> str:
         match node:
-            case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
-                return module
+            case ast.Call(func=func, args=[ast.expr() as module, *_]) if self._is_import(func):
+                return self._find_text(module) or "?"
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
                 return f"{self._find_name(owner)}.{self._find_text(name) or '?'}"
             case _:
@@ -266,8 +261,8 @@ class _PythonCode:
                 return None
             case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
                 return self._find_text_of_method(node, owner, method, args)
-            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
-                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
+            case ast.Call(func=func, args=[_, *_]):
+                return self._find_text_of_function(node, func)
             case ast.BinOp(left=left, op=ast.Mod()):
                 pattern = self._find_text(left)
                 return None if pattern is None else re.sub(r"%[sdr]", _UNKNOWN, pattern)
@@ -281,7 +276,15 @@ class _PythonCode:
                 forwards = self._find_text(value)
                 return None if forwards is None else forwards[::-1]
             case _:
-                return self._find_folder(node)
+                return find_folder(node, self._find_name)
+
+    def _find_text_of_function(self, node: ast.Call, func: ast.expr) -> str | None:
+        name = self._find_name(func)
+        if (text := self._builder.spell(name, node.args)) is not None:
+            return text[:_LONGEST]
+        if _TEXT_OF_PATH.fullmatch(name):
+            return "/".join(self._find_text(each) or _UNKNOWN for each in node.args)[:_LONGEST]
+        return find_folder(node, self._find_name)
 
     def _join_texts(self, node: ast.BinOp) -> str | None:
         if not isinstance(node.op, ast.Add | ast.Div):
@@ -290,36 +293,23 @@ class _PythonCode:
         joint = "/" if isinstance(node.op, ast.Div) else ""
         return None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
 
-    def _find_folder(self, node: ast.expr) -> str | None:
-        """A folder that the machine knows by another name than its path."""
-        match node:
-            case ast.Subscript(value=ast.Call() as given) | (ast.Call() as given) if (
-                name := self._find_name(given.func)
-            ) in _FOLDERS:
-                return _FOLDERS[name]
-            case (
-                ast.Subscript(value=variables, slice=ast.Constant(value="HOME"))
-                | ast.Call(func=variables, args=[ast.Constant(value="HOME"), *_])
-            ) if self._find_name(variables) in _ENVIRONMENTS:
-                return "~"
-            case _:
-                return None
-
     def _find_text_of_method(
         self, node: ast.Call, owner: ast.expr, method: str, args: list[ast.expr]
     ) -> str | None:
         name = self._find_name(node.func)
-        if folder := self._find_folder(node):
+        if folder := find_folder(node, self._find_name):
             return folder
-        if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
+        if DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
             return decode_text(method, text)
         if _TEXT_OF_PATH.fullmatch(name) and args:
             return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
         if method in ("joinpath", "glob", "rglob", "iterdir"):
             parts = [self._find_text(owner), *map(self._find_text, args), *(() if args else ("*",))]
             return "/".join(each or _UNKNOWN for each in parts)[:_LONGEST]
+        if method == "join":
+            return (self._builder.join(owner, args) or "")[:_LONGEST] or None
         text = self._find_text(owner)
-        if text is None or method == "join":
+        if text is None:
             return None
         given = [self._find_text(each) for each in args]
         if method == "replace" and len(given) > 1 and None not in given:
@@ -349,7 +339,9 @@ class _PythonCode:
             case ast.FunctionDef() | ast.ClassDef():
                 return NO_DATA
             case _:
-                return NO_DATA.union(*map(self._find_data, ast.iter_child_nodes(node)))
+                children: list[ast.AST] = []
+                add_children(node, children)
+                return NO_DATA.union(*map(self._find_data, children)) if children else NO_DATA
 
     def _find_own_data(self, name: str) -> Data:
         if name == "os.environ":
@@ -392,7 +384,7 @@ class _PythonCode:
             case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
                 self._hold_each(target, source)
                 if isinstance(node, ast.For):
-                    self._judge_loop(node)
+                    self._add_all(judge_for(node))
             case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
                 self._assign(target, source)
             case ast.Call():
@@ -400,7 +392,8 @@ class _PythonCode:
             case ast.Return(value=value):
                 self._held.note("return", self._held.known.get("return", NO_DATA) | self._find_data(value))
             case ast.While(test=ast.Constant(value=(True | 1))):
-                self._judge_loop(node)
+                inner = [each for part in node.body for each in list_nodes(part)]
+                self._add_all(judge_endless_loop(node, self._list_calls(inner), inner))
             case _:
                 return
 
@@ -422,12 +415,6 @@ class _PythonCode:
         elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
             self._imported[name] = self._find_text(value.args[0]) or "?"
             self._names.clear()
-
-    def _judge_loop(self, node: ast.For | ast.While) -> None:
-        for effect in judge_loop(
-            node, self._list_calls(each for part in node.body for each in list_nodes(part))
-        ):
-            self._around.add(effect)
 
     def _hold_each(self, target: ast.expr, source: ast.expr) -> None:
         texts = (
@@ -465,8 +452,7 @@ class _PythonCode:
             return given | own
         if owner is None:
             given |= self._held.find(name) or NO_DATA  # of a function that is put together
-        for effect in judge_call(name, node, first):
-            self._around.add(effect)
+        self._add_all(judge_call(name, node, first))
         if _SHELL.fullmatch(name):
             return self._start(node, name, given)
         if name in RUNS_CODE or name in RUNS_FILES:
@@ -498,6 +484,8 @@ class _PythonCode:
         else:
             return
         self._add(EffectKind.DELETE, f"deletes {path or _UNKNOWN}", path or _UNKNOWN)
+        if isinstance(node.func, ast.Call):
+            self._add(EffectKind.HARM, f"deletes {path or 'files'} by a name that is put together", path or "")
 
     def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
         """Take data that are put into files and into what names stand for."""
@@ -574,7 +562,7 @@ class _PythonCode:
             ):
                 self._around.write_file(path, fetched)
             return given | held | fetched
-        if _DECODES.fullmatch(last):
+        if DECODES.fullmatch(last) or spells_letters(node):
             return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
         return given | held
 
@@ -584,6 +572,8 @@ class _PythonCode:
         return given & (NO_DATA.union(*map(self._find_data, others)) | drop_usual_keys(given, address))
 
     def _find_address(self, node: ast.Call) -> str | None:
+        if not self._may_make_address:
+            return None
         inner = self._inner.get(id(node))
         if inner is None:
             inner = self._inner[id(node)] = [each for each in list_nodes(node) if isinstance(each, _TEXTUAL)]
@@ -690,11 +680,14 @@ class _PythonCode:
         names = self._list_calls(self._nodes)
         texts = [each.value for each in self._nodes if isinstance(each, ast.Constant)]
         known = [each for each in texts if isinstance(each, str)]
-        for effect in judge_calls(names, known, is_socket=self._is_socket):
-            self._around.add(effect)
+        self._add_all(judge_calls(names, known, is_socket=self._is_socket))
 
     def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
         return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
+
+    def _add_all(self, effects: Iterable[SideEffect]) -> None:
+        for effect in effects:
+            self._around.add(effect)
 
     def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
         self._around.add(SideEffect(kind, does, place))

@@ -125,6 +125,8 @@ class Reducer:
     def run_data(self, data: Iterable[Datum]) -> None:
         """Take the effects of data that are run as code."""
         data = frozenset(data)
+        if not data:
+            return
         if fetched := find_kind(data, DataKind.FETCHED):
             self.add(
                 SideEffect(

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.handed_files import HANDS_ON, find_engine_elsewhere, list_handed_secrets
+from quorum.domain.review.effects.handed_files import (
+    HANDS_ON,
+    find_engine_elsewhere,
+    list_handed_secrets,
+    list_mounted_secrets,
+)
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, find_secret, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
@@ -27,6 +32,7 @@ from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.word_judgement import judge_program_name, judge_words
 from quorum.domain.review.hazards.invocation import (
     Invocation,
+    find_handed_values,
     find_listed_words,
     hold_own_words,
     is_assignment,
@@ -166,7 +172,7 @@ class ScriptReduction(Struct):
         read = [self._streams.get(stream, Output()) for stream in command.reads]
         streamed = NO_DATA.union(*[each.data for each in read]) if read else NO_DATA
         names = tuple(name for each in read for name in each.names) if read else ()
-        words = self._resolve_words(command.words, read)
+        words = self._resolve_command(command, read)
         is_substituted = bool(command.reads) and any(
             SUBSTITUTION.search(word) for word in (*command.words, *command.assignments)
         )
@@ -252,6 +258,14 @@ class ScriptReduction(Struct):
             self.output |= output.data
             if self.texts is not None and output.text is not None:
                 self.texts.append(output.text)
+
+    def _resolve_command(self, command: ScriptCommand, read: Sequence[Output]) -> tuple[str, ...]:
+        known = self.values
+        if handed := find_handed_values(command):
+            self.values = {**known, **handed}
+        words = self._resolve_words(command.words, read)
+        self.values = known
+        return words
 
     def _resolve_words(self, given: Sequence[str], read: Sequence[Output]) -> tuple[str, ...]:
         """The words with what is known of their variables; what the shell takes apart is taken apart."""
@@ -427,6 +441,8 @@ class ScriptReduction(Struct):
             judge_words(self, whole)
 
     def _hand_on(self, whole: Invocation) -> None:
+        for secret in list_mounted_secrets(whole):
+            self.add(EffectKind.REVEAL, f"lets a container see what is in {secret}", secret)
         if host := find_engine_elsewhere(whole, self.engine):
             self.reducer.send(frozenset({Datum(DataKind.FILE, "the files of the folder")}), host)
         for secret, place in list_handed_secrets(whole, self.engine):

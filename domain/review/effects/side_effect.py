@@ -70,6 +70,8 @@ def find_kept(data: Iterable[Datum]) -> Datum | None:
 
 def find_kind(data: Iterable[Datum], kind: DataKind) -> Datum | None:
     """One of the data of this kind, if there are any."""
+    if not data:
+        return None
     found = [each for each in data if each.kind is kind]
     return min(found, key=lambda each: each.origin) if found else None
 

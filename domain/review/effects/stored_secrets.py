@@ -62,7 +62,7 @@ _SETTINGS = re.compile(
 _UNMASKS_SETTINGS = re.compile(
     r"--(?:raw|plain|plain-?text|decrypt(?:ed)?|unmask|show-values?|reveal)(?:=true)?"
 )
-_STORE = re.compile(r".*(?:keepass|credstash|keychain|keyring|bitwarden|1password|-vault|passman).*")
+_STORE = re.compile(r"keepass|credstash|keychain|keyring|bitwarden|1password|-vault|passman")
 _STORES = frozenset(
     {
         *("rbw", "dcli", "chamber", "credstash", "teller", "gopass", "enpass", "nordpass", "lastpass", "kpcli"),
@@ -156,7 +156,7 @@ def tells_stored_secrets(run: Invocation) -> bool:
     options = [word for word in run.arguments if word.startswith("--")]
     if any(map(_UNMASKS.fullmatch, options)):
         return True
-    is_store = run.program in _STORES or _STORE.fullmatch(run.program) is not None
+    is_store = run.program in _STORES or _STORE.search(run.program) is not None
     told = " ".join(run.arguments[:_MOST_WORDS]).lower()
     if not (options or is_store or any(map(told.__contains__, _MAY_NAME))):
         return False

@@ -19,6 +19,7 @@ from quorum.domain.review.effects.reduction import (
 )
 from quorum.domain.review.effects.side_effect import NO_DATA, EffectKind, SideEffect
 from quorum.domain.review.effects.task_terms import ask_for_tool
+from quorum.domain.review.hazards.starters import list_started_texts
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect
 from quorum.domain.secrets.patterns import find_pattern_spans
@@ -317,6 +318,8 @@ def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
                 yield f"{value} {shlex.join(more)}" if more else value
             elif isinstance(value, list):
                 yield shlex.join(each for each in value if isinstance(each, str))
+        if not any(_COMMAND_NAME.fullmatch(name) for name in fields):
+            yield from list_started_texts("", more)
 
 
 def _list_objects(arguments: JsonObject) -> Iterator[JsonObject]:

@@ -23,7 +23,7 @@ from quorum.domain.review.hazards.places import (
     runs_on_its_own,
 )
 from quorum.domain.review.hazards.program_table import SPECIAL_BITS, WHOLE_FOLDERS, list_harmful_uses
-from quorum.domain.review.hazards.request_terms import is_plain_find, is_selected_by_words
+from quorum.domain.review.hazards.request_terms import drop_left_out, is_plain_find, is_selected_by_words
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
 from quorum.domain.shell.command_line import Redirect
@@ -63,7 +63,6 @@ _PRINTED_BY_TEX = re.compile(r"(\*|[\w.+-]+)\.(?:log|out)")
 _EMPTY_SIZES = re.compile(r"0[bckMG]?")
 _REVERSIBLE = frozenset({"chmod", "chown", "chgrp"})
 _TOP = re.compile(r"tmp/[^/]+/?$")
-_NEGATIONS = frozenset({"!", "-not"})
 _NAME = re.compile(r"[\w@.+][\w@.+-]*")
 _CACHES = re.compile(
     r"~/(?:Library/Developer/Xcode/DerivedData|Library/Caches/[\w.-]+|\.npm/_cacache|\.gradle/caches"
@@ -171,7 +170,7 @@ def deletes_only_empty(run: Invocation, script: Script) -> bool:
             for command in script.commands
         )
         and is_selected_by_words(
-            [replace(command, words=_drop_negated(command.words)) for command in script.commands]
+            [replace(command, words=drop_left_out(command.words)) for command in script.commands]
         )
     )
 
@@ -296,7 +295,7 @@ def _finds_only_generated(search: Invocation) -> bool:
 
 
 def _finds_only_empty(words: Sequence[str]) -> bool:
-    plain = _drop_negated(words)
+    plain = drop_left_out(words)
     start = next((place for place, word in enumerate(words) if word.startswith(("-", "!"))), len(words))
     sizes = (plain[place + 1] for place, word in enumerate(plain[:-1]) if word == "-size")
     is_empty = "-empty" in plain or any(map(_EMPTY_SIZES.fullmatch, sizes)) or _deletes_folders_alone(plain)
@@ -306,19 +305,6 @@ def _finds_only_empty(words: Sequence[str]) -> bool:
 def _deletes_folders_alone(words: Sequence[str]) -> bool:
     """Whether a find itself deletes folders: it cannot delete one that holds something."""
     return "-delete" in words and ("-type", "d") in pairwise(words)
-
-
-def _drop_negated(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a find without its negated tests of names, which only make the selection smaller."""
-    kept: list[str] = []
-    place = 0
-    while place < len(words):
-        if words[place] in _NEGATIONS and words[place + 1 : place + 2] in (("-path",), ("-name",)):
-            place += 3
-        else:
-            kept.append(words[place])
-            place += 1
-    return tuple(kept)
 
 
 def is_generated(path: str) -> bool:

@@ -94,16 +94,21 @@ def list_nodes(tree: ast.AST) -> Sequence[ast.AST]:
     """What `ast.walk` yields, in a third of its time, but for signs and whether names are read or set."""
     nodes = [tree]
     for node in nodes:
-        kind = type(node)
-        if (names := _CHILD_FIELDS.get(kind)) is None:
-            names = _CHILD_FIELDS[kind] = [name for name in kind._fields if name not in _PLAIN_FIELDS]
-        for name in names:
-            child = getattr(node, name, None)
-            if isinstance(child, list):
-                nodes += [each for each in child if isinstance(each, ast.AST)]
-            elif isinstance(child, ast.AST):
-                nodes.append(child)
+        add_children(node, nodes)
     return nodes
+
+
+def add_children(node: ast.AST, nodes: list[ast.AST]) -> None:
+    """Add what `ast.iter_child_nodes` yields, but for signs and whether names are read or set."""
+    kind = type(node)
+    if (names := _CHILD_FIELDS.get(kind)) is None:
+        names = _CHILD_FIELDS[kind] = [name for name in kind._fields if name not in _PLAIN_FIELDS]
+    for name in names:
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            nodes += [each for each in child if isinstance(each, ast.AST)]
+        elif isinstance(child, ast.AST):
+            nodes.append(child)
 
 
 _PLAIN_FIELDS = frozenset(

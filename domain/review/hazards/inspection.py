@@ -24,6 +24,7 @@ from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_o
 from quorum.domain.review.hazards.invocation import (
     Carried,
     Invocation,
+    find_handed_values,
     find_listed_words,
     hold_own_words,
     is_assignment,
@@ -327,7 +328,7 @@ class _ScriptRun:
         carried = _NOTHING.union(*[self._streams.get(stream, _NOTHING) for stream in command.reads])
         if command.reads and all(self._lists_port.get(stream) for stream in command.reads):
             carried |= {Carried.PORT}
-        words = self._resolve_words(command.words) if self._values else command.words
+        words = self._resolve_command(command)
         if self._held:
             for found in _INSPECTION_VARIABLE.finditer(" ".join(command.words)):
                 carried |= self._held.get(found[1] or found[2], _NOTHING)
@@ -395,6 +396,14 @@ class _ScriptRun:
         return file not in self._files or file in self._unknown_files
 
     # ---------------------------------------------------------------- variables
+
+    def _resolve_command(self, command: ScriptCommand) -> tuple[str, ...]:
+        known = self._values
+        if handed := find_handed_values(command):
+            self._values = {**known, **handed}
+        words = self._resolve_words(command.words) if self._values else command.words
+        self._values = known
+        return words
 
     def _resolve_words(self, given: Sequence[str]) -> tuple[str, ...]:
         """The words with what is known of their variables; the shell takes apart what these hold, also the

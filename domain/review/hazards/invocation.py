@@ -14,6 +14,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.starters import list_started_texts
 from quorum.domain.review.plain_request import RequestTerms
 from quorum.domain.shell.command_line import Redirect
+from quorum.domain.shell.script import ScriptCommand
 
 
 class Carried(StrEnum):
@@ -208,6 +209,16 @@ def is_assignment(word: str) -> bool:
     return bool(_ASSIGNMENT.fullmatch(word)) and not _SPACE.search(word.partition("=")[0])
 
 
+def find_handed_values(command: ScriptCommand) -> dict[str, str]:
+    """The variables that a command sets for a shell which it starts, for the text that this runs."""
+    place = next((at for at, word in enumerate(command.words) if _SHELL_WORD.fullmatch(word)), None)
+    if place is None or not (command.assignments or "=" in "".join(command.words[:place])):
+        return {}
+    given = (*command.assignments, *filter(is_assignment, command.words[:place]))
+    return {name: value for name, _, value in (each.partition("=") for each in given)}
+
+
+_SHELL_WORD = re.compile(r"(?:/\S*/)?(?:ba|z|da|k|a|mk)?sh")
 _GIT_RUNS = re.compile(
     r"(?i:alias\.[^=]*=!|(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass)|sequence\.editor|diff\.external|"
     r"credential\.helper|pager\.[^=]*)=!?)(.*)",

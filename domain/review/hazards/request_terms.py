@@ -22,7 +22,8 @@ from quorum.domain.review.hazards.places import (
 )
 from quorum.domain.review.hazards.started_programs import skip_leading_options
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.plain_request import Effect, RequestTerms, is_open
+from quorum.domain.review.plain_request import NO_BYTES, Effect, RequestTerms, is_open
+from quorum.domain.review.request_wording import list_stages
 from quorum.domain.shell.command_line import may_move_files
 from quorum.domain.shell.script import Script, ScriptCommand
 
@@ -36,6 +37,9 @@ _TESTS = frozenset(
 _FLAGS = frozenset(
     {"-empty", "-depth", "-mount", "-xdev", "-a", "-and", "(", ")", "-print", "-print0", "-daystart"}
 )
+_NO_SIZES = frozenset(f"-size 0{unit}" for unit in ("", *"bckMG"))
+_NAME_TESTS = frozenset({"-name", "-path", "-iname", "-ipath"})
+_NEGATIONS = frozenset({"!", "-not"})
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _PATTERN = re.compile(r"\*\.\w+")
 _INVERTED = frozenset({"--inverse", "--invert-match", "--complement"})
@@ -60,9 +64,10 @@ def list_limits(commands: Sequence[ScriptCommand]) -> frozenset[str]:
     if [command.words[:1] for command in commands].count(("find",)) != 1:
         return frozenset()
     words = next(command.words for command in commands if command.words[:1] == ("find",))
-    return frozenset(
-        f"{test} {value}" for test, value in pairwise(words) if test in ("-mtime", "-mmin", "-size")
-    )
+    found = {f"{test} {value}" for test, value in pairwise(words) if test in ("-mtime", "-mmin", "-size")}
+    if "-empty" in words or not found.isdisjoint(_NO_SIZES):
+        found.add(NO_BYTES)
+    return frozenset(found)
 
 
 def is_selected_by_words(commands: Sequence[ScriptCommand]) -> bool:
@@ -77,6 +82,8 @@ def _selects_by_words(command: ScriptCommand) -> bool:
         case ("xargs",):  # it reads what a pipe brings, and no file
             reads_file = any(word.startswith(("-a", "--arg-f")) for word in words)
             return bool(command.reads) and not (reads_file or command.redirects or command.text)
+        case ("tr",):  # it ends names so that none is read as two
+            return words[1:] == ("\\n", "\\0")
         case ("find",):
             return is_plain_find(words[1:])
         case ("ls",):
@@ -85,6 +92,37 @@ def _selects_by_words(command: ScriptCommand) -> bool:
             )
         case _:
             return False
+
+
+def drop_left_out(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a find without its negated tests of names, which only make the selection smaller."""
+    kept: list[str] = []
+    place = 0
+    while place < len(words):
+        if words[place] in _NEGATIONS and words[place + 1 : place + 2] in (("-path",), ("-name",)):
+            place += 3
+        else:
+            kept.append(words[place])
+            place += 1
+    return tuple(kept)
+
+
+def _take_left_out(run: Invocation, script: Script) -> tuple[Invocation, Script, frozenset[str]]:
+    """A selection by names without the names that it leaves out, and these."""
+    finds = [command.words for command in script.commands if command.words[:1] == ("find",)]
+    if len(finds) != 1 or not (run.program == "find" or run.in_loop):
+        return run, script, frozenset()
+    kept = drop_left_out(finds[0])
+    if kept == finds[0] or _NAME_TESTS.isdisjoint(kept):
+        return run, script, frozenset()
+    words = zip(finds[0], finds[0][1:], finds[0][2:], strict=False)
+    left_out = frozenset(name for test, kind, name in words if test in _NEGATIONS and kind in _NAME_TESTS)
+    commands = tuple(
+        replace(command, words=kept) if command.words == finds[0] else command for command in script.commands
+    )
+    if run.program == "find":
+        run = replace(run, arguments=drop_left_out(run.arguments))
+    return run, replace(script, commands=commands), left_out
 
 
 def is_plain_find(words: Sequence[str]) -> bool:
@@ -214,6 +252,7 @@ def complete_terms(
     not what it seems, or the targets are protected, the system's, or somebody else's."""
     if not _FEEDERS.issuperset(run.wrappers) or not is_straight(script):
         return None
+    run, script, left_out = _take_left_out(run, script)
     if _ELSEWHERE.intersection(run.arguments) or any(
         word.startswith("--all") or (word[:1] == "-" and "/" in word) for word in run.arguments
     ):
@@ -221,6 +260,7 @@ def complete_terms(
     if leaves_out(run) or _reaches_beside(run) or _names_like_option(run):
         return None
     terms = _name_kind(_tighten_terms(terms, run), run)
+    terms = replace(terms, stages=list_stages(" ".join((*run.leading, *run.arguments))))
     is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
@@ -247,6 +287,7 @@ def complete_terms(
         names=names,
         kinds=kinds,
         limits=limits,
+        left_out=left_out,
         is_fed=is_fed,
         is_exact=is_exact,
         are_files=are_files,
@@ -293,7 +334,8 @@ def _list_names(terms: RequestTerms, run: Invocation, script: Script) -> list[st
         words = words[:start] + behind[run.program in _CLUSTERS and bool(terms.kind) :]
     no_name = _NO_NAME_OF_GIT if run.program == "git" else _NO_NAME
     no_name = _NO_NAME_OF_FEEDERS if run.in_loop or run.program == "find" else no_name
-    return [word for word in words if word not in known and not no_name.fullmatch(word)]
+    names = (word for word in words if word not in known and not no_name.fullmatch(word))
+    return ["." if name == "./" else name for name in names]
 
 
 def _list_operands(words: Sequence[str]) -> list[str]:

@@ -205,6 +205,8 @@ def list_started_programs(given: Invocation) -> Iterator[Invocation]:
 
 def _starts_script(run: Invocation) -> bool:
     """Whether what a program starts is a script of the project, which may be called like a program."""
+    if run.program not in _RUN_SCRIPTS and run.program not in _STARTS_BY_NAME:
+        return False
     command = _find_command(run)
     return command in _SCRIPTS or (run.program in _STARTS_BY_NAME and command not in _ENTERS)
 

@@ -124,27 +124,27 @@ def note_programs(names: Iterable[str]) -> None:
 
 def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
     """The command that a program starts which stands in its words: its name and its own words, or none."""
-    naming = _NAMING | _NAMING_BY_PROGRAM.get(program, _NOTHING)
     if program == "script" and _TEXTS.isdisjoint(words):  # a file, and behind it a command
         file = next((place for place, word in enumerate(words) if not word.startswith("-")), len(words))
-        return _find_command(words[file + 1 :], naming)
+        return _find_command(words[file + 1 :], program)
     if program in STARTERS:
-        return _find_command(words, naming)
+        return _find_command(words, program)
     command = next((word for word in words if not word.startswith("-") or word in _DASHES), "")
     if program in _STARTS:
         place = next((place for place, word in enumerate(words) if word in _STARTS[program]), None)
-        return () if place is None else _find_command(words[place + (words[place] != "--") :], naming)
+        return () if place is None else _find_command(words[place + (words[place] != "--") :], program)
     if program in _KNOWN:
         return ()
     if "--" in words and (behind := words[words.index("--") + 1 :]) and _is_known(behind[0]):
         return behind
     if command not in _COMMANDS:
         return ()
-    started = _find_command(words[words.index(command) + 1 :], naming)
+    started = _find_command(words[words.index(command) + 1 :], program)
     return () if command in _TAKES_NAMES and len(started) == 1 else started
 
 
-def _find_command(words: Sequence[str], naming: frozenset[str]) -> Sequence[str]:
+def _find_command(words: Sequence[str], program: str) -> Sequence[str]:
+    naming = _NAMING | _NAMING_BY_PROGRAM.get(program, _NOTHING)
     for place, word in enumerate(words):
         if word in _DASHES and words[place + 1 :] and _is_known(words[place + 1]):
             return words[place + 1 :]

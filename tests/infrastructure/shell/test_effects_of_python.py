@@ -23,7 +23,18 @@ def _object_to(code: str) -> list[str]:
     return [each.reason for each in found]
 
 
+_LETTERS = "[114, 109, 32, 45, 114, 32, 115, 114, 99]"
 _HARMFUL = [
+    "for word in open('words'):\n    connect('x.example', password=word)",
+    f"import os\nos.system(''.join(map(chr, {_LETTERS})))",
+    f"import os\nk = {_LETTERS}\nos.popen(''.join([chr(each) for each in k]))",
+    f"import os\nos.system(bytes({_LETTERS}).decode())",
+    "import os\nos.system(chr(114) + chr(109) + ' -r src')",
+    "import os\nwords = ['rm', '-r', 'src']\nos.system(' '.join(words))",
+    "import os\nos.system(''.join(reversed('crs r- mr')))",
+    "exec(''.join(chr(ord(each) - 1) for each in 'qsjou'))",
+    "import shutil\ngetattr(shutil, ''.join(map(chr, [114, 109, 116, 114, 101, 101])))('src')",
+    "m = __import__(''.join(map(chr, [111, 115])))\nm.system('rm -r src')",
     "import os\nfor f in os.listdir('/etc'):\n    os.remove('/etc/'+f)",
     "import os, signal\nos.kill(1, signal.SIGKILL)",
     "with open('/etc/hosts','a') as f:\n    f.write('1.2.3.4 bank.com')",
@@ -81,6 +92,10 @@ def test_code_with_a_harmful_effect_is_objected_to(code: str) -> None:
 
 
 _USUAL = [
+    "print(''.join(map(chr, range(97, 123))))",
+    "import os\nos.system('echo ' + chr(65))",
+    "import subprocess\nsubprocess.run(' '.join(['ls', '-l']), shell=True)",
+    "for user in users:\n    connect(user, password=secret)",
     "import csv\nprint(sum(1 for _ in csv.reader(open('a.csv'))))",
     "import json\nd=json.load(open('package.json'));d['version']='2';json.dump(d,open('package.json','w'))",
     "import os\nprint([f for f in os.listdir('.') if f.endswith('.py')])",
