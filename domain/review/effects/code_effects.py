@@ -18,6 +18,7 @@ from quorum.domain.review.effects.side_effect import (
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code
+from quorum.domain.review.hazards.library_calls import tells_calls
 from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.secrets.patterns import is_secret_name
 
@@ -82,7 +83,7 @@ _WRITTEN = re.compile(
     |\bFile\.open\s*\(?\s*["']([^"'\n]+)["']\s*,\s*["'](?![rb]+["'])
     |\b(?:write|append)File(?:Sync)?\s*\(\s*["'`]([^"'`\n]+)["'`]|\bfile_put_contents\s*\(\s*["']([^"'\n]+)["']
     |\b(?:copy|copy_stream|getstore)\b[^\n;]{0,200}?,\s*["']([^"'\n]+)["']\s*\)|\bcreateWriteStream\s*\(\s*["']([^"'\n]+)["']
-    |\bprintf?\b[^"'\n;}]{0,40}>>?\s*"([^"\n]+)\"""",
+    |\bprintf?\b(?:"[^"\n]{0,200}"|[^"'\n;}>]){0,40}>>?\s*"([^"\n]+)\"""",
     re.VERBOSE,
 )
 """The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
@@ -188,6 +189,8 @@ def _find_host(text: str, words: Iterable[str]) -> str | None:
 
 
 def _judge_calls(text: str, around: CommandReduction, program: str) -> None:
+    if not tells_calls(program):
+        around.add(SideEffect(EffectKind.UNKNOWN, f"runs code of {program}, whose calls are not all known"))
     if _DECODES.search(text) and _RUNS.search(text):
         around.run_data((Datum(DataKind.DECODED, program),))
     for pattern, kind, does in _CALLS:

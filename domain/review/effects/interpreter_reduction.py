@@ -68,8 +68,8 @@ _PROGRAMS = {
 """What runs a file, by the ending of its name."""
 _HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure", "nu"})
 _NAMES_FILE = re.compile(r"[./$`]")
-_IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
-_BACKUP = re.compile(r"(?:-[nErszpwla]*i|--in-place=)([.~_][\w.~-]*)")
+_IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i.*|--in-place.*|inplace")
+_BACKUP = re.compile(r"(?:-[nErszpwla0-9]*i|--in-place=)([.~_][\w.~-]*)")
 _RECORDER = ProgramEffects(
     names="script",
     source="script(1) 2.38",
@@ -81,6 +81,7 @@ _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
 _SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
 _OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
 """Anybody may put a file there."""
+_GOES_ON = re.compile(r"(>>?\s*\"[^\"\n]+)\"(?=[ \t]*[\w$(])")
 _NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 
@@ -192,6 +193,8 @@ class InterpreterReduction(Struct, frozen=True):
     def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
         codes, files = _divide_words(run)
+        if run.program.endswith("awk"):
+            codes = self._read_awk(run, codes, piped, substituted)
         for path in run.find_values(*_LOADING_OPTIONS.get(run.program, ())):
             if "/" in path or any(reducer.find_file(f"{path}{end}") for end in ("", *_ENDINGS)):
                 self.run_file(path, NO_DATA)
@@ -205,8 +208,6 @@ class InterpreterReduction(Struct, frozen=True):
         if not codes or codes == ["-"]:
             reducer.run_data(piped)
             codes = [run.text] if run.text is not None else []
-        for path in run.find_values("-f", "--file") if run.program.endswith("awk") else ():
-            reducer.run_data(piped if path in INPUTS else self._scope.read(path, substituted))
         given = piped
         if run.program.endswith("awk") or run.program in ("perl", "ruby"):
             given |= NO_DATA.union(*map(reducer.read_file, files))
@@ -226,6 +227,14 @@ class InterpreterReduction(Struct, frozen=True):
                 reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
             )
         return Output(output)
+
+    def _read_awk(self, run: Invocation, codes: Sequence[str], piped: Data, substituted: Data) -> list[str]:
+        """The programs of awk among its words and in the files that these name."""
+        reducer, found = self._scope.reducer, list(codes)
+        for path in run.find_values("-f", "--file"):
+            reducer.run_data(piped if path in INPUTS else self._scope.read(path, substituted))
+            found.append((run.text if path in INPUTS else reducer.take_text(path)) or "")
+        return [_fill_awk(run, code) for code in found]
 
     def _run_module(self, started: PythonWords) -> None:
         module, words = started.module, started.words
@@ -273,6 +282,7 @@ class InterpreterReduction(Struct, frozen=True):
         path = next((each for end in _ENDINGS if reducer.find_file(each := f"{path}{end}")), path)
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
+            self._scope.add(EffectKind.READ, f"reads {path}", path)
             if (text := reducer.take_text(path)) is not None:
                 self._run_text(path, text)
         elif self._is_open_to_others(path):
@@ -326,6 +336,16 @@ def change_in_place(scope: Scope, run: Invocation, path: str) -> None:
             scope.add(EffectKind.DELETE, f"moves {path} away", path)
 
 
+def _fill_awk(run: Invocation, code: str) -> str:
+    """A program of awk with the texts that options give its variables, and a name that goes on as a pattern."""
+    for given in run.find_values("-v", "--assign"):
+        name, _, value = given.partition("=")
+        if name.isidentifier() and value and '"' not in value:
+            text = f'"{value}"'
+            code = re.sub(rf"(?<![\w\"]){name}(?![\w\"(])", lambda _, text=text: text, code)
+    return _GOES_ON.sub(r'\1*"', code)
+
+
 def _reads_input(files: Sequence[str]) -> bool:
     """Whether it takes its code from its input although words stand in the place of a file."""
     return bool(INPUTS.intersection(files[:1])) or _CONSOLES.fullmatch(" ".join(files)) is not None
@@ -352,11 +372,14 @@ def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
         if _CODE_OPTION.fullmatch(word)
     ]
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
+    if is_awk := run.program.endswith("awk"):
+        taken = {*run.find_values("-v", "--assign", "-F", "--field-separator", "-f", "--file")}
+        files = [word for word in files if word not in taken]
     if run.program in _HAVE_SUBCOMMANDS and files[:1] == ["run"]:
         files = files[1:]
     elif run.program == "deno" and files[:1] == ["eval"]:
         codes, files = files[1:2], files[2:]
-    if run.program.endswith("awk") and not codes:
+    if is_awk and not codes and not any(run.find_values("-f", "--file")):
         codes, files = files[:1], files[1:]
     if not codes and (run.program == "osascript" or run.arguments[:1] == ("-",)):
         files = []
