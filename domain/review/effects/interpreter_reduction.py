@@ -341,8 +341,8 @@ def _fill_awk(run: Invocation, code: str) -> str:
     for given in run.find_values("-v", "--assign"):
         name, _, value = given.partition("=")
         if name.isidentifier() and value and '"' not in value:
-            text = f'"{value}"'
-            code = re.sub(rf"(?<![\w\"]){name}(?![\w\"(])", lambda _, text=text: text, code)
+            quoted = f'"{value}"'.replace("\\", r"\\")
+            code = re.sub(rf"(?<![\w\"]){name}(?![\w\"(])", quoted, code)
     return _GOES_ON.sub(r'\1*"', code)
 
 
