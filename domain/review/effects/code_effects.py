@@ -107,6 +107,11 @@ _MAC_ASKS = re.compile(
     r"(?i)hidden answer|display dialog[^\n]*password|with administrator privileges|"
     r"keystroke|the clipboard|login item|key code|do JavaScript"
 )
+_STARTS_LATER = re.compile(
+    r"(?i)\b(?:New|Set)-Item(?:Property)?\b[^;\n]{0,200}CurrentVersion\\+(?:Run|Policies)|Register-ScheduledTask|\bNew-Service\b"
+    r"|\bRegister-(?:Wmi|Cim)\w*Event|[\w.]SetValue\([^)\n]{0,200}CurrentVersion\\+Run|\$PROFILE\b[^\n]{0,80}\bAdd-Content"
+    r"|\b(?:Add|Set)-Content\b[^\n]{0,80}\$PROFILE\b"
+)
 _SHOWS = re.compile(r"\bprint|\bputs\b|\becho\b|console\.log|\bp\s|say\b|Write-(Output|Host)|\bpp\b")
 
 
@@ -205,4 +210,5 @@ _CALLS = (
     (_SETS_USER, EffectKind.ELEVATE, "acts as another user"),
     (_GROWS, EffectKind.EXHAUST, "takes more and more of the machine"),
     (_LISTENS, EffectKind.ADMIT, "lets other machines connect"),
+    (_STARTS_LATER, EffectKind.PERSIST, "has something run by itself later"),
 )

@@ -147,7 +147,7 @@ GRAVE_IN_FILES = frozenset(
 )
 """What a file that somebody runs later should not come to do unseen."""
 _SHELL_FILE = re.compile(
-    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
+    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/.+|\.git/hooks/[^/]+|configure)"
 )
 _BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
 _IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
@@ -371,6 +371,8 @@ def _list_started_by_code(path: str, text: str) -> Iterator[str]:
         text = name_functions(text)
     yield from (found[2].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
     yield from (found[2] for found in _SHELL_CALL.finditer(text))
+    if path.endswith("Vagrantfile"):
+        yield from _list_values(text)
     if path.endswith(_SCRIPTED_BACKTICKS):
         yield from _BACKTICKED.findall(text)[:_MOST_VALUES]
 

@@ -61,6 +61,8 @@ _LOADING_OPTIONS: dict[str, tuple[str, ...]] = {
 _ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".rb", ".py", ".pl", ".lua", ".php")
 """Code names the files that it loads without them."""
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_COMMAND_OPTION = re.compile(r"(?i)[-/]c(o(m(m(a(nd?)?)?)?)?)?|-e[cn]?")
+"""How PowerShell lets its option be shortened, which elsewhere is another."""
 _PROGRAMS = {
     **dict.fromkeys(("js", "mjs", "cjs", "ts"), "node"),
     **{"rb": "ruby", "pl": "perl", "php": "php", "lua": "lua", "R": "Rscript", "jl": "julia", "exs": "elixir"},
@@ -366,10 +368,11 @@ def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
         python = read_python_words(run.arguments)
         is_input = python.code is None and python.takes_code
         return [] if python.code is None else [python.code], [] if is_input else [*python.words]
+    is_power_shell = run.program in ("pwsh", "powershell")
     codes = [
         run.arguments[place + 1]
         for place, word in enumerate(run.arguments[:-1])
-        if _CODE_OPTION.fullmatch(word)
+        if _CODE_OPTION.fullmatch(word) or (is_power_shell and _COMMAND_OPTION.fullmatch(word))
     ]
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
     if is_awk := run.program.endswith("awk"):

@@ -321,6 +321,7 @@ _TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
+_KEYS = frozenset({"key", "keys", "_key", "pwd", "auth", "cred", "creds"})
 _PICKS_FIELDS = frozenset({"jq", "gojq", "jaq", "yq", "dasel"})
 _ENVIRONMENT_FIELD = re.compile(r"\bEnv\b")
 _IN_PLACE = r"-[a-zA-Z0-9]*i.*|--in-place.*|--inplace|inplace"
@@ -352,7 +353,13 @@ def show(used: UsedProgram) -> Data:
         used.scope.reducer.run_data(each for each in code if each.kind is DataKind.FETCHED)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
-        if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
+        words = [word.lower() for word in used.run.arguments]
+        is_whole = find_kind(used.piped, DataKind.ENVIRONMENT) is not None
+        if (
+            any(map(SECRET_WORDS.search, words))
+            or "pass" in words
+            or (is_whole and not _KEYS.isdisjoint(words))
+        ):
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     if used.name in _PICKS_FIELDS and any(map(_ENVIRONMENT_FIELD.search, used.run.arguments)):
