@@ -23,7 +23,7 @@ from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.secrets.patterns import is_secret_name
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
-_BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
+_BARE = re.compile(r"(?<![\w'\"])((?:~|\$HOME)?/[\w./*~-]+)")
 _ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
 _NETWORK = re.compile(
     r"(?i)\bfetch\s*\(|axios|\bhttr2?::|\bRCurl|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"

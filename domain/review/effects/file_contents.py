@@ -146,9 +146,7 @@ GRAVE_IN_FILES = frozenset(
     }
 )
 """What a file that somebody runs later should not come to do unseen."""
-_SHELL_FILE = re.compile(
-    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/.+|\.git/hooks/[^/]+|configure)"
-)
+_SHELL_FILE = re.compile(r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/.+|\.git/hooks/[^/]+|configure)")
 _BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
 _IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
 _ANY_WORKFLOW = re.compile(
