@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -42,6 +43,9 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         #asked { height: auto; }
     }
     """
+
+    class Judged(Message):
+        """A verdict is kept: what is known of the modes has changed."""
 
     def __init__(self, samples: SampleStore) -> None:
         super().__init__()
@@ -107,6 +111,7 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             self._waiting.insert(0, call)
             self._tell(Content(make_printable(str(error))).stylize("$text-error"))
             return
+        self.app.post_message(self.Judged())
         self._show()
 
     def action_skip(self) -> None:
