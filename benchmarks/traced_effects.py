@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,7 +44,8 @@ _CREATES = frozenset({"mkdir", "mkdirat", "truncate", "creat", "mknod", "mknodat
 _REMOVES = frozenset({"unlink", "unlinkat", "rmdir"})
 _LINKS = frozenset({"rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat"})
 _PASSING = re.compile(
-    r"(^|/)(\.git|__pycache__)(/|$)|(^|/)(sed\w{6}|sort\w{6}|zi\w{6}|XX\w{6}|tmp[\w.]*|0+)$|(\.tmp|\.lock|-journal|~|\.o\w{6})$"
+    r"(^|/)(\.git|__pycache__)(/|$)|(^|/)((sed|sort|XX|st)\w{6}|zi\w{6}|tmp[\w.]*|0+|\.#.*)$"
+    r"|(\.tmp|\.lock|-journal|~|\.o\w{6}|\.sw[px])$"
 )
 """What programs keep for themselves, and files that they make for a moment."""
 
@@ -107,6 +108,27 @@ _CONSTRUCTS = (
     "timeout 30 bash -c TEXT",
     "echo 1 | while read each; do COMMAND; done < /dev/null; true && COMMAND",
     "bash <<'END'\nCOMMAND\nEND",
+    "zsh -fc TEXT",
+    "dash -c TEXT",
+    'x=TEXT; eval "$x"',
+    'x=TEXT; sh -c "$x"',
+    "printf '%s\\n' TEXT | sh",
+    "bash -s <<< TEXT",
+    "echo TEXT > s.sh; sh s.sh",
+    "flock lk -c TEXT",
+    "script -qc TEXT /dev/null",
+    "trap TEXT EXIT; true",
+    "find . -maxdepth 0 -exec sh -c TEXT \\;",
+    "xargs -I% sh -c TEXT <<< 1",
+    "while true; do COMMAND; break; done",
+    "{ COMMAND; } > /dev/null 2>&1",
+    "setsid -w bash -c TEXT",
+    "cat <<'E' | bash\nCOMMAND\nE",
+    "set -e\nCOMMAND\necho done",
+    "cd docs && cd .. && COMMAND",
+    "bash -c 'eval \"$1\"' _ TEXT",
+    "coproc { COMMAND; }; wait",
+    "COMMAND & wait",
 )
 
 
@@ -160,6 +182,7 @@ def _trace(command: str, root: Path, stage: Path) -> _Seen:
 
 def _read_log(log: Path, workspace: Path) -> _Seen:
     waiting: dict[str, str] = {}
+    folders: dict[str, str] = {}
     paths: dict[EffectKind, set[str]] = {kind: set() for kind in _KINDS}
     is_connected = False
     for line in log.read_text(errors="replace").splitlines():
@@ -175,14 +198,18 @@ def _read_log(log: Path, workspace: Path) -> _Seen:
             is_connected = True
         if int(call["value"]) < 0:
             continue
-        for kind, path in _list_touched(call["name"], call["rest"], str(workspace)):
+        process = line.partition(" ")[0]
+        folder = folders.get(process, str(workspace))
+        if call["name"] == "chdir" and (found := _PATH.match(call["rest"])):
+            folders[process] = os.path.join(folder, found["path"])
+        for kind, path in _list_touched(call["name"], call["rest"], str(workspace), folder):
             if path != "." and not _PASSING.search(path) and not (workspace / path).is_dir():
                 paths[kind].add(path)
     return _Seen({kind: frozenset(found) for kind, found in paths.items()}, is_connected)
 
 
-def _list_touched(name: str, rest: str, workspace: str) -> Iterator[tuple[EffectKind, str]]:
-    named = [os.path.join(found["folder"] or workspace, found["path"]) for found in _PATH.finditer(rest)]
+def _list_touched(name: str, rest: str, workspace: str, place: str) -> Iterator[tuple[EffectKind, str]]:
+    named = [os.path.join(found["folder"] or place, found["path"]) for found in _PATH.finditer(rest)]
     inside = [os.path.relpath(path, workspace) for path in named if path.startswith(f"{workspace}/")]
     if not inside:
         return
@@ -212,6 +239,28 @@ def _fits(path: str, said: str) -> bool:
         return True
     pattern = re.escape(said).replace(r"\*", ".*").replace(r"\?", ".").replace(r"\{\}", ".*")
     return re.fullmatch(rf"(.*/)?{pattern}(/.*)?", path) is not None
+
+
+def _compare(seen: _Seen, said: Mapping[EffectKind, set[str]], kind: EffectKind) -> tuple[set[str], set[str]]:
+    """What is missed, and what is said and not seen.
+
+    A copy into what may be a folder is said for both; what is moved is said to be read, and is not opened.
+    """
+    missed = {path for path in seen.paths[kind] if not any(_fits(path, each) for each in said[kind])}
+    others = frozenset[str]() if kind is not EffectKind.READ else frozenset().union(*seen.paths.values())
+    is_seen = {
+        each: any(_fits(path, each) for path in (*seen.paths[kind], *others))
+        for each in said[kind]
+        if not each.startswith(("/", "~", "$"))
+    }
+    invented = {
+        each
+        for each, found in is_seen.items()
+        if not found
+        and not is_seen.get(each.rpartition("/")[0], False)
+        and not any(is_seen[other] for other in is_seen if other.startswith(f"{each}/"))
+    }
+    return missed, invented
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -245,15 +294,7 @@ def main(part: str, within: int) -> None:
             unknown = said.pop(EffectKind.UNKNOWN)
             counts["commands that say what is unknown of them"] += bool(unknown)
             for kind in _KINDS[:3]:
-                missed = {
-                    path for path in seen.paths[kind] if not any(_fits(path, each) for each in said[kind])
-                }
-                invented = {
-                    each
-                    for each in said[kind]
-                    if not each.startswith(("/", "~", "$"))
-                    and not any(_fits(path, each) for path in seen.paths[kind])
-                }
+                missed, invented = _compare(seen, said, kind)
                 counts[f"{kind}: seen"] += len(seen.paths[kind])
                 counts[f"{kind}: missed{' by a command that says so' if unknown else ''}"] += len(missed)
                 counts[f"{kind}: said and not seen"] += len(invented)

@@ -82,12 +82,13 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
-        seen = _judge_command(command, paths, settings, read_script)
+        working_dir = arguments.get("working_dir")
+        folder = working_dir if isinstance(working_dir, str) else ""
+        seen = _judge_command(command, paths, settings, read_script, folder)
         found += [objection for objection in seen if settings.is_on(objection.guard)]
         if own_files:
-            working_dir = arguments.get("working_dir")
-            folder = join(next(iter(paths.roots), "/"), working_dir if isinstance(working_dir, str) else "")
-            found = [each for each in found if not _is_about_own_files(each.request, own_files, folder)]
+            place = join(next(iter(paths.roots), "/"), folder)
+            found = [each for each in found if not _is_about_own_files(each.request, own_files, place)]
     if command is None and (access.exclusive or access.writes):
         from quorum.domain.review.effects.tool_calls import (
             list_objections,
@@ -104,7 +105,7 @@ def find_objections(
             statements = list_statements(tool, arguments)
             seen += tuple(list_deleted_data(statements, is_read_by_driver=True))
             seen += tuple(list_reached_data(statements))
-            for text in list_shell_texts(arguments):
+            for text in list_shell_texts(tool, arguments):
                 seen += _judge_command(text, paths, settings, read_script)
         found += [objection for objection in dict.fromkeys(seen) if settings.is_on(objection.guard)]
     if settings.network and command is None and access.exclusive:
@@ -139,7 +140,7 @@ def _locate(folder: str, name: str) -> str:
 
 
 def _judge_command(
-    command: str, paths: PathPolicy, settings: GuardSettings, read_script: ReadScript
+    command: str, paths: PathPolicy, settings: GuardSettings, read_script: ReadScript, folder: str = ""
 ) -> tuple[Objection, ...]:
     from quorum.domain.review.effects.reduction import reduce_command
     from quorum.domain.review.effects.tool_calls import join_objections
@@ -155,7 +156,7 @@ def _judge_command(
         return script
 
     seen = inspect_command(command, read_script=read_once, paths=paths, more=settings.commands)
-    effects = reduce_command(command, read_once, paths.roots, judges_files=True)
+    effects = reduce_command(command, read_once, paths.roots, judges_files=True, folder=folder)
     if any(each.request is not None for each in effects) and not is_straight(read_once(command)):
         effects = tuple(replace(each, request=None) for each in effects)
     return join_objections(seen, effects)

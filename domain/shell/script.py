@@ -7,11 +7,13 @@ through.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.star_tables import RUNNERS
 from quorum.domain.text.pattern import compile_once
@@ -47,6 +49,72 @@ class Script(Struct, frozen=True):
     commands: tuple[ScriptCommand, ...]
     problem: str | None = None
 
+
+_MOST_CALLED = 300  # commands of functions, with the words of a call
+_DEEPEST = 8  # functions that call functions
+
+
+def call_functions(script: Script) -> Script:
+    """The script, and behind each call of a function the commands that this runs of the words it is given."""
+    own: dict[str, list[ScriptCommand]] = {}
+    for command in script.commands:
+        if command.function and (_runs_parameters(command.words) or command.words[:1] == ("shift",)):
+            own.setdefault(command.function, []).append(command)
+    if not own and not any(each.words[:2] == ("set", "--") for each in script.commands):
+        return script
+    commands: list[ScriptCommand] = []
+    given = tuple[str, ...]()
+    room = _MOST_CALLED
+    for command in script.commands:
+        if not command.function and command.words[:2] == ("set", "--"):
+            given = command.words[2:]
+        elif given and not command.function and _runs_parameters(command.words[:1]):
+            command = replace(command, words=_fill_parameters(command.words, given))
+        commands.append(command)
+        called = [*islice(_call(command, own, _DEEPEST), room)]
+        room -= len(called)
+        commands += called
+    problem = script.problem if room else "it calls functions too often to be followed"
+    return replace(script, commands=tuple(commands), problem=problem)
+
+
+def _call(
+    call: ScriptCommand, own: Mapping[str, Sequence[ScriptCommand]], depth: int
+) -> Iterator[ScriptCommand]:
+    parameters = call.words[1:]
+    for inner in own.get(call.words[0], ()) if call.words and depth else ():
+        if inner.words[0] == "shift":
+            parameters = parameters[1:]
+        elif words := _fill_parameters(inner.words, parameters):
+            reads, writes = inner.reads or call.reads, inner.writes or call.writes
+            run = replace(inner, words=words, function=call.function, reads=reads, writes=writes)
+            yield run
+            yield from _call(run, own, depth - 1)
+
+
+def _runs_parameters(words: tuple[str, ...]) -> bool:
+    return bool(words) and (
+        compile_once(_PARAMETER).match(words[0]) is not None
+        or any(compile_once(_ALL_PARAMETERS).fullmatch(word) for word in words)
+    )
+
+
+def _fill_parameters(words: tuple[str, ...], parameters: tuple[str, ...]) -> tuple[str, ...]:
+    filled: list[str] = []
+    for word in words:
+        if found := compile_once(_ALL_PARAMETERS).fullmatch(word):
+            filled += parameters[int(found[1] or 1) - 1 :]
+        else:
+            filled.append(
+                compile_once(_PARAMETER).sub(
+                    lambda each: "".join(parameters[int(each[1] or each[2]) - 1 :][:1]), word
+                )
+            )
+    return tuple(word for word in filled if word)
+
+
+_PARAMETER = r"\$(?:([1-9])|\{([1-9])\})"
+_ALL_PARAMETERS = r"\$(?:[@*]|\{[@*](?::([1-9]))?\})"
 
 ReadScript: TypeAlias = Callable[[str], Script]
 

@@ -91,9 +91,13 @@ async def test_verdicts_are_told_in_the_header_and_the_status_bar_as_soon_as_the
         await stage.shows("make target-0")
         stage.agent.error = "≤ 100 % of commands wrong (95 %, n = 1)"
         stage.agent.asked_kinds = (CallKind.COMMANDS,)
-        await stage.pilot.press("w", "escape", "escape")
+        status = stage.app.chat.status
+        await stage.pilot.press("w")
+        await stage.until(lambda: "AUTO: commands are asked about" in str(status.header.render()))
+        assert "≤ 100 % of commands wrong (95 %, n = 1)" in str(status.status_bar.render())
+        assert isinstance(stage.app.screen, VerdictScreen)
+        await stage.pilot.press("escape", "escape")
         await stage.shows("AUTO: commands are asked about")
-        await stage.shows("≤ 100 % of commands wrong (95 %, n = 1)")
 
 
 @pytest.mark.long

@@ -437,6 +437,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         marks = {tab.mark for tab in self.tabs.all}
         self.title_line.show("!" if "!" in marks else "●" if "●" in marks else "")
 
+    def on_verdict_screen_judged(self) -> None:
+        """Tell the new bound at once, below the screen on which verdicts are given."""
+        for tab in self.tabs.all:
+            tab.chat.refresh_state()
+
     @on(ChatScreen.TurnEnded)
     def _call_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:
         if message.secs >= _LONG_TURN_SECS:

@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalGroup, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -341,6 +342,9 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     }
     """
 
+    class Judged(Message):
+        """A verdict is kept: what is known of the modes has changed."""
+
     def __init__(self, samples: SampleStore) -> None:
         super().__init__()
         self._samples = samples
@@ -364,6 +368,7 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         except QuorumError as error:
             self._tell(Content(make_printable(str(error))).stylize("$text-error"))
             return
+        self.app.post_message(self.Judged())
         self._show()
 
     def _show(self) -> None:

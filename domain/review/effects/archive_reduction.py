@@ -19,7 +19,8 @@ def change_form(used: UsedProgram, paths: Sequence[str], data: Data) -> None:
     """Take files that a program puts into another form beside, or in the place of, the former one."""
     if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None and not used.words.find("-o"):
         for path in () if used.has_option(_TO_OUTPUT) else paths:
-            used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
+            ending = next(iter(used.words.find("-S --suffix")), _COMPRESSORS[used.name])
+            used.scope.reducer.write_file(path + ending, data)
             if _drops_former(used):
                 used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     _unpack_in_place(used, paths)
@@ -104,7 +105,8 @@ def _pack_objects(used: UsedProgram) -> Data:
 
 def _unpack(used: UsedProgram, archives: Sequence[str]) -> None:
     reducer = used.scope.reducer
-    for folder in used.words.find("-C --directory") if used.name != "unzip" else ():
-        reducer.write_file(f"{folder.rstrip('/')}/", NO_DATA)
-    if fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
+    fetched = find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED)
+    if fetched is not None:
         reducer.fetched_tree = fetched
+    for folder in used.words.find("-C --directory" if used.name != "unzip" else "-d"):
+        reducer.write_file(f"{folder.rstrip('/')}/", frozenset({fetched}) if fetched else NO_DATA)

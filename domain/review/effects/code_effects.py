@@ -18,11 +18,12 @@ from quorum.domain.review.effects.side_effect import (
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code
+from quorum.domain.review.hazards.library_calls import tells_calls
 from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.secrets.patterns import is_secret_name
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
-_BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
+_BARE = re.compile(r"(?<![\w'\"])((?:~|\$HOME)?/[\w./*~-]+)")
 _ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
 _NETWORK = re.compile(
     r"(?i)\bfetch\s*\(|axios|\bhttr2?::|\bRCurl|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
@@ -82,7 +83,7 @@ _WRITTEN = re.compile(
     |\bFile\.open\s*\(?\s*["']([^"'\n]+)["']\s*,\s*["'](?![rb]+["'])
     |\b(?:write|append)File(?:Sync)?\s*\(\s*["'`]([^"'`\n]+)["'`]|\bfile_put_contents\s*\(\s*["']([^"'\n]+)["']
     |\b(?:copy|copy_stream|getstore)\b[^\n;]{0,200}?,\s*["']([^"'\n]+)["']\s*\)|\bcreateWriteStream\s*\(\s*["']([^"'\n]+)["']
-    |\bprintf?\b[^"'\n;}]{0,40}>>?\s*"([^"\n]+)\"""",
+    |\bprintf?\b(?:"[^"\n]{0,200}"|[^"'\n;}>]){0,40}>>?\s*"([^"\n]+)\"""",
     re.VERBOSE,
 )
 """The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
@@ -105,6 +106,11 @@ _GROWS = re.compile(
 _MAC_ASKS = re.compile(
     r"(?i)hidden answer|display dialog[^\n]*password|with administrator privileges|"
     r"keystroke|the clipboard|login item|key code|do JavaScript"
+)
+_STARTS_LATER = re.compile(
+    r"(?i)\b(?:New|Set)-Item(?:Property)?\b[^;\n]{0,200}CurrentVersion\\+(?:Run|Policies)|Register-ScheduledTask|\bNew-Service\b"
+    r"|\bRegister-(?:Wmi|Cim)\w*Event|[\w.]SetValue\([^)\n]{0,200}CurrentVersion\\+Run|\$PROFILE\b[^\n]{0,80}\bAdd-Content"
+    r"|\b(?:Add|Set)-Content\b[^\n]{0,80}\$PROFILE\b"
 )
 _SHOWS = re.compile(r"\bprint|\bputs\b|\becho\b|console\.log|\bp\s|say\b|Write-(Output|Host)|\bpp\b")
 
@@ -188,6 +194,8 @@ def _find_host(text: str, words: Iterable[str]) -> str | None:
 
 
 def _judge_calls(text: str, around: CommandReduction, program: str) -> None:
+    if not tells_calls(program):
+        around.add(SideEffect(EffectKind.UNKNOWN, f"runs code of {program}, whose calls are not all known"))
     if _DECODES.search(text) and _RUNS.search(text):
         around.run_data((Datum(DataKind.DECODED, program),))
     for pattern, kind, does in _CALLS:
@@ -202,4 +210,5 @@ _CALLS = (
     (_SETS_USER, EffectKind.ELEVATE, "acts as another user"),
     (_GROWS, EffectKind.EXHAUST, "takes more and more of the machine"),
     (_LISTENS, EffectKind.ADMIT, "lets other machines connect"),
+    (_STARTS_LATER, EffectKind.PERSIST, "has something run by itself later"),
 )

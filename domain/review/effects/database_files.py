@@ -15,6 +15,7 @@ _COPIES = re.compile(
     r"(?im)^\s*(?:\.(?:backup|save)\s+(?:--?\S+\s+)*(?:(?:main|temp)\s+)?|\.clone\s+"
     r"|vacuum\s+(?:\w+\s+)?into\s+)([^\s;]+)"
 )
+_IMPORTS = re.compile(r"(?im)^\s*\.import\s+(?:--?\S+(?:\s+\d+)?\s+)*([^\s|-]\S*)")
 _PRINTS_INTO = re.compile(r"(?im)^\s*\.(?:output|once)\s+(?:-\S+\s+)*([^\s|-]\S*)")
 
 
@@ -31,8 +32,11 @@ def write_database(used: UsedProgram) -> None:
     reducer = used.scope.reducer
     redirects = any(each.operator == "<" for each in used.run.redirects)
     is_fed_unseen = used.run.text is None and (redirects or bool(used.piped))
-    if is_fed_unseen or not all(map(only_shows, statements)):
+    changes = is_fed_unseen or not all(map(only_shows, statements))
+    if changes and database != ":memory:":
         reducer.write_file(database, frozenset())
+    for path in (each for text in statements for each in _IMPORTS.findall(text)):
+        used.read(path.strip("'\""))
     for path in (each for text in statements for each in _COPIES.findall(text)):
         reducer.write_file(path.strip("'\""), frozenset({Datum(DataKind.FILE, database)}))
     for path in (each for text in statements for each in _PRINTS_INTO.findall(text)):

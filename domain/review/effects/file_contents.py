@@ -14,6 +14,7 @@ from html import unescape
 from quorum.domain.review.effects.places import is_local
 from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
 from quorum.domain.review.hazards.starters import list_started_texts
+from quorum.domain.review.hazards.taken_names import name_functions
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.pattern import compile_once
 
@@ -148,9 +149,7 @@ GRAVE_IN_FILES = frozenset(
     }
 )
 """What a file that somebody runs later should not come to do unseen."""
-_SHELL_FILE = re.compile(
-    r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/[^/]+|\.git/hooks/[^/]+|configure)"
-)
+_SHELL_FILE = re.compile(r".*\.(sh|bash|zsh|ksh|envrc)|(.*/)?(\.envrc|\.husky/.+|\.git/hooks/[^/]+|configure)")
 _BUILD_FILE = re.compile(r"(.*/)?((GNU)?[Mm]akefile|.*\.mk|justfile)")
 _IMAGE_FILE = re.compile(r"(.*/)?(Dockerfile|Containerfile)[^/]*|.*\.dockerfile")
 _ANY_WORKFLOW = re.compile(
@@ -160,6 +159,7 @@ _ANY_WORKFLOW = re.compile(
 _LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?![\w-]+:(?:\s|$))[\"']?([^\n]+?)[\"']?[ \t]*$")
 """What stands in lists, as most runners of workflows take commands."""
 _SECRETS_OF_WORKFLOW = re.compile(r"\$\{\{[^}]*\bsecrets\b[^}]*\}\}")
+_OF_JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx")
 _CODE_FILES = (
     *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".rb", ".php", ".pl", ".go", ".rs", ".java", ".kt"),
     *(
@@ -186,7 +186,7 @@ _SHELL_ARGUMENT = re.compile(
 )
 """A text that code in any language hands to a shell as the value of its option."""
 _SHELL_CALL = re.compile(
-    r"""\b(?:exec(?:Sync)?|system|popen|shell_exec|passthru|sh|(?:c|ctx|context|connection)\.(?:run|local|sudo))
+    r"""\b(?:exec(?:Sync|ute)?|system|popen|shell_exec|passthru|sh|(?:c|ctx|context|connection)\.(?:run|local|sudo))
     (?:\s*\(\s*|[ ])(["'`])((?:\\.|(?!\1)[^\\\n])+)\1""",
     re.VERBOSE,
 )
@@ -199,8 +199,37 @@ _RUNS_REQUESTS = re.compile(
     | \$_(?:GET|POST|REQUEST|COOKIE)\b | \bparams\[ | \.(?:FormValue|getParameter)\b)"""
 )
 """Functions that start a program or run code, with what a request from elsewhere holds."""
-_RUN_BY_SETTINGS = re.compile(r'"(?:command|cmd|\w*Command|script|run|exec)"\s*:\s*"((?:\\.|[^"\\])*)"')
-"""The commands that settings in JSON have an editor, a container or an agent run."""
+_TELLS_OTHERS = re.compile(
+    r"(?i).*\.(jsonc?|json5|code-workspace|ya?ml|toml|ini|cfg|conf|tf|hcl|nix|xml|iml|pom|properties|plist|service|timer|desktop)"
+    r"|(.*/)?(\.[^/]+|Procfile[^/]*|crontab|config|Caddyfile|Earthfile|Tiltfile|BUILD|WORKSPACE)"
+)
+"""Files that tell programs what to do: in any of their values a command may stand."""
+_REACHES_OUT = re.compile(
+    r"""\b(?:curl|wget|fetch|iwr|irm|base64|base32|xxd|openssl|echo|printf|dig|env|printenv|cat|tar|gpg)\s[^|\n]{0,300}
+    \|[^#\n]{0,200}?(?<![\w.-])(?:(?:ba|z|da|k)?sh|python[\d.]*|perl|node|ruby|php|iex|nc|ncat|curl|wget)(?=\s|["'`;&|)]|\Z)
+    | (?:\$\(|`|<\()\s*(?:curl|wget)\b | /dev/(?:tcp|udp)/ | \bn(?:c|cat)\s+(?:-\w+\s+){0,9}[\w.-]{1,80}\s+\d
+    | \b(?:curl|wget)\s[^\n]{0,300}\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-(?:file|data))\b
+    | \b(?:curl|wget)\s[^\n]{0,300}(?:&&|;)\s*(?:chmod|(?:ba|z)?sh|source|\.)\s | \bInvoke-Expression\b
+    | >>\s{0,9}\S{0,80}(?:authorized_keys|rc|profile)\b""",
+    re.VERBOSE,
+)
+"""What a command in such a value holds that is worth a look: most values are prose."""
+_QUOTED = re.compile(r"\"((?:\\.|[^\"\\\n])*)\"|'((?:''|[^'\n])*)'")
+_VALUE = re.compile(r"[ \t]*(?:-[ \t]+)?(?:[\w./ -]{1,60}(?::|=)[ \t]*)?[|>!]?[+-]?[ \t]*([^\s\"'{\[].*)")
+_BLOCK = re.compile(
+    r"(?m)^([ \t]*)(?:-[ \t]+)?[\w.-]+:[ \t]*[|>][+-]?[ \t]*\n((?:\1[ \t]+\S.*(?:\n|\Z)|[ \t]*\n)+)"
+)
+_MOST_VALUES = 40
+_HINTS = ("curl", "wget", "|", "/dev/", "nc", ">>", "Invoke-")
+_OPEN_FOLDERS = ("/tmp/", "/dev/shm/")
+_NAMES_PROGRAM = re.compile(
+    r"""(?ix)(?<![\w.-])([\w.-]{0,60}?(?:path|wrapper|interpreter|command|cmd|exec\w{0,10}|runner|linker|shell|program|binary|server|rustc|python))
+    ["']?\s*[:=]+\s*[\[{]*\s*["']?((?:/tmp|/var/tmp|/dev/shm)/[^\s"',\]}]+)"""
+)
+"""A setting that has a program started from where anybody may put one."""
+_RUNS_AS_URL = re.compile(r"(?m)^\s*url\s*=\s*[\"']?(ext::\S.*)")
+_BACKTICKED = re.compile(r"`([^`\n]+)`")
+_SCRIPTED_BACKTICKS = (".rb", ".rake", ".gemspec", "Gemfile", "Rakefile", "Podfile", "Fastfile", "Vagrantfile")
 
 # Django 5, Flask 3, Rails 7, Express 4, Spring 6, ASP.NET 8, Laravel 11, Docker, Kubernetes, pip, npm, cargo.
 _PROTECTION = re.compile(
@@ -246,19 +275,29 @@ def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
         text = text[:_LONGEST].rpartition("\n")[0]
     yield from _judge_sources(path, text)
     if _SETTINGS.fullmatch(path):
-        yield from _judge_rights(text)
+        yield from judge_rights(text)
     if _WORKFLOW.fullmatch(path) and _RUNS_STRANGERS.search(text):
         yield SideEffect(
             EffectKind.RUN_FETCHED, "runs changes of strangers with the rights of the repository", path
         )
     if path.endswith((*_CODE_FILES, ".py")) and (found := _RUNS_REQUESTS.search(text)):
         yield SideEffect(EffectKind.ADMIT, f"runs what a request says: {found[0][:60]}", path)
+    if _TELLS_OTHERS.fullmatch(path) and not _OF_DOCUMENTS.fullmatch(path):
+        yield from _judge_settings(path, text)
     if _OF_AGENTS.fullmatch(path) and (found := _ASKS_NOBODY.search(text)):
         yield SideEffect(EffectKind.DISABLE, f"has agents ask nobody: {found[0].strip()[:60]}", path)
     if _OF_GIT.fullmatch(path) and (found := _RUN_BY_GIT.search(text)):
         yield SideEffect(
             EffectKind.PERSIST, f"has git run something, or go elsewhere: {found[0].strip()[:60]}", path
         )
+
+
+def _judge_settings(path: str, text: str) -> Iterator[SideEffect]:
+    for found in _NAMES_PROGRAM.finditer(text) if any(each in text for each in _OPEN_FOLDERS) else ():
+        does = f"has {found[1]} start {found[2]}, which anybody may have put there"
+        yield SideEffect(EffectKind.PERSIST, does, path)
+    if path.endswith(".gitmodules") and (run := _RUNS_AS_URL.search(text)):
+        yield SideEffect(EffectKind.PERSIST, f"has git run something: {run[1][:60]}", path)
 
 
 def _judge_sources(path: str, text: str) -> Iterator[SideEffect]:
@@ -282,7 +321,8 @@ def _judge_sources(path: str, text: str) -> Iterator[SideEffect]:
         yield SideEffect(EffectKind.DISABLE, does, path)
 
 
-def _judge_rights(text: str) -> Iterator[SideEffect]:
+def judge_rights(text: str) -> Iterator[SideEffect]:
+    """The rights that settings give to containers, to others and to everybody."""
     if found := _CONTAINER_RIGHTS.search(text):
         does = f"gives a container rights over the machine: {found[0].strip()[:60]}"
         yield SideEffect(EffectKind.ELEVATE, does)
@@ -302,7 +342,7 @@ def list_commands(path: str, text: str) -> Iterator[str]:
         yield text
     elif _BUILD_FILE.fullmatch(path):
         yield "\n".join(
-            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "    "))
+            line.strip().lstrip("@-+") for line in text.split("\n") if line.startswith(("\t", "  "))
         )
     elif _IMAGE_FILE.fullmatch(path):
         joined = re.sub(r"\\\n", " ", text)
@@ -317,15 +357,15 @@ def list_commands(path: str, text: str) -> Iterator[str]:
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
     elif path.endswith(_CODE_FILES):
-        yield from (found[2].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
-        yield from (found[2] for found in _SHELL_CALL.finditer(text))
-    elif path.endswith((".xml", ".pom")):
+        yield from _list_started_by_code(path, text)
+    elif path.endswith((".xml", ".pom", ".iml")):
         yield from map(unescape, _SHELL_ELEMENT.findall(text))
-    elif path.endswith((".json", ".jsonc", ".code-workspace")):
-        for found in _RUN_BY_SETTINGS.findall(text):
-            yield found.replace('\\"', '"')
+        yield from map(unescape, _list_values(text))
+    elif _TELLS_OTHERS.fullmatch(path) and not _OF_DOCUMENTS.fullmatch(path):
+        yield from _list_values(text)
         yield from _list_servers(text)
     elif _OF_AGENTS.fullmatch(path):
+        yield from _BACKTICKED.findall(text)[:_MOST_VALUES]
         yield from _list_servers(text)
 
 
@@ -346,16 +386,47 @@ _SERVER_PROGRAM = re.compile(r"\b(?:command|cmd|program|executable)[\"']?\s*[:=]
 _QUOTED_WORD = re.compile(r"\"((?:\\.|[^\"\\])*)\"")
 
 
+def _list_started_by_code(path: str, text: str) -> Iterator[str]:
+    if path.endswith(_OF_JAVASCRIPT):
+        text = name_functions(text)
+    yield from (found[2].replace('\\"', '"') for found in _SHELL_ARGUMENT.finditer(text))
+    yield from (found[2] for found in _SHELL_CALL.finditer(text))
+    if path.endswith("Vagrantfile"):
+        yield from _list_values(text)
+    if path.endswith(_SCRIPTED_BACKTICKS):
+        yield from _BACKTICKED.findall(text)[:_MOST_VALUES]
+
+
+def _list_values(text: str) -> Iterator[str]:
+    """The values in settings of any form that may be commands: what is quoted, or stands behind a name."""
+    if not any(each in text for each in _HINTS) or _REACHES_OUT.search(text) is None:
+        return
+    found: dict[str, None] = {}
+    for block in _BLOCK.finditer(text):
+        if _REACHES_OUT.search(block[2]):
+            found[block[2]] = None
+    for line in text.splitlines():
+        if _REACHES_OUT.search(line) is None or line.lstrip().startswith(("#", "//")):
+            continue
+        quoted = [double.replace('\\"', '"') or single for double, single in _QUOTED.findall(line)]
+        if behind := _VALUE.match(line):
+            quoted.append(behind[1])
+        found.update(
+            (each.lstrip("!").replace("\\n", "\n"), None) for each in quoted if _REACHES_OUT.search(each)
+        )
+    yield from [*found][:_MOST_VALUES]
+
+
 def _list_scripts(text: str) -> Iterator[str]:
     """The commands of a package, from the whole file or from lines of it."""
     found: JsonValue = None
     try:
         found = json.loads(text)
     except ValueError:
-        yield from re.findall(
-            r'"(?:(?:pre|post)?-?(?:install|update|autoload|publish|pack|prepare)[\w-]*)"\s*:\s*"((?:\\.|[^"\\])*)"',
-            text,
-        )
+        yield from _list_values(text)
     scripts = found.get("scripts") if isinstance(found, dict) else None
     if isinstance(scripts, dict):
-        yield from (each for each in scripts.values() if isinstance(each, str))
+        for value in scripts.values():
+            yield from (
+                each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)
+            )

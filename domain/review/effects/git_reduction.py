@@ -38,6 +38,9 @@ _LOOKS_AT_TREE = frozenset(
 )
 
 
+_SHOW_CHANGES = (["diff"], ["log"], ["show"], ["format-patch"], ["diff-tree"], ["stash"])
+
+
 def follow_git(used: UsedProgram) -> None:
     """Take what git fetches, and where it pushes to."""
     words = [word for word in used.run.arguments if not word.startswith("-")]
@@ -69,6 +72,8 @@ def follow_git(used: UsedProgram) -> None:
 
 
 def _follow_changes(used: UsedProgram, words: Sequence[str]) -> None:
+    for path in used.run.find_values("--output") if words[:1] in _SHOW_CHANGES else ():
+        used.scope.reducer.write_file(path, frozenset({Datum(DataKind.FILE, "the repository")}))
     match words:
         case ["mv", *sources, target] if sources:
             for source in sources:
@@ -77,6 +82,9 @@ def _follow_changes(used: UsedProgram, words: Sequence[str]) -> None:
         case ["rm", *paths] if "--cached" not in used.run.arguments:
             for path in paths:
                 used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
+        case ["config", _, _, _, *_]:
+            for path in used.run.find_values("-f", "--file"):
+                used.scope.reducer.write_file(path, NO_DATA)
         case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
             _restore(used, paths)
         case _:
@@ -86,7 +94,7 @@ def _follow_changes(used: UsedProgram, words: Sequence[str]) -> None:
 def _restore(used: UsedProgram, paths: Sequence[str]) -> None:
     given = used.run.arguments
     behind = given[given.index("--") + 1 :] if "--" in given else paths
-    for path in behind if "--staged" not in given else ():
+    for path in behind if "--staged" not in given or "--worktree" in given else ():
         used.scope.add(EffectKind.DELETE, f"throws the changes of {path} away", path)
         secret = find_secret(path)
         held = frozenset({Datum(DataKind.SECRET, secret)}) if secret else NO_DATA

@@ -61,6 +61,8 @@ _LOADING_OPTIONS: dict[str, tuple[str, ...]] = {
 _ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".rb", ".py", ".pl", ".lua", ".php")
 """Code names the files that it loads without them."""
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_COMMAND_OPTION = re.compile(r"(?i)[-/]c(o(m(m(a(nd?)?)?)?)?)?|-e[cn]?")
+"""How PowerShell lets its option be shortened, which elsewhere is another."""
 _PROGRAMS = {
     **dict.fromkeys(("js", "mjs", "cjs", "ts"), "node"),
     **{"rb": "ruby", "pl": "perl", "php": "php", "lua": "lua", "R": "Rscript", "jl": "julia", "exs": "elixir"},
@@ -68,8 +70,8 @@ _PROGRAMS = {
 """What runs a file, by the ending of its name."""
 _HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure", "nu"})
 _NAMES_FILE = re.compile(r"[./$`]")
-_IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
-_BACKUP = re.compile(r"(?:-[nErszpwla]*i|--in-place=)([.~_][\w.~-]*)")
+_IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i.*|--in-place.*|inplace")
+_BACKUP = re.compile(r"(?:-[nErszpwla0-9]*i|--in-place=)([.~_][\w.~-]*)")
 _RECORDER = ProgramEffects(
     names="script",
     source="script(1) 2.38",
@@ -81,6 +83,7 @@ _TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
 _SCHEDULES = frozenset({"tmux", "screen", "expect", "at", "batch", "crontab"})
 _OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
 """Anybody may put a file there."""
+_GOES_ON = re.compile(r"(>>?\s*\"[^\"\n]+)\"(?=[ \t]*[\w$(])")
 _NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 
@@ -192,6 +195,8 @@ class InterpreterReduction(Struct, frozen=True):
     def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
         codes, files = _divide_words(run)
+        if run.program.endswith("awk"):
+            codes = self._read_awk(run, codes, piped, substituted)
         for path in run.find_values(*_LOADING_OPTIONS.get(run.program, ())):
             if "/" in path or any(reducer.find_file(f"{path}{end}") for end in ("", *_ENDINGS)):
                 self.run_file(path, NO_DATA)
@@ -205,8 +210,6 @@ class InterpreterReduction(Struct, frozen=True):
         if not codes or codes == ["-"]:
             reducer.run_data(piped)
             codes = [run.text] if run.text is not None else []
-        for path in run.find_values("-f", "--file") if run.program.endswith("awk") else ():
-            reducer.run_data(piped if path in INPUTS else self._scope.read(path, substituted))
         given = piped
         if run.program.endswith("awk") or run.program in ("perl", "ruby"):
             given |= NO_DATA.union(*map(reducer.read_file, files))
@@ -226,6 +229,14 @@ class InterpreterReduction(Struct, frozen=True):
                 reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
             )
         return Output(output)
+
+    def _read_awk(self, run: Invocation, codes: Sequence[str], piped: Data, substituted: Data) -> list[str]:
+        """The programs of awk among its words and in the files that these name."""
+        reducer, found = self._scope.reducer, list(codes)
+        for path in run.find_values("-f", "--file"):
+            reducer.run_data(piped if path in INPUTS else self._scope.read(path, substituted))
+            found.append((run.text if path in INPUTS else reducer.take_text(path)) or "")
+        return [_fill_awk(run, code) for code in found]
 
     def _run_module(self, started: PythonWords) -> None:
         module, words = started.module, started.words
@@ -273,6 +284,7 @@ class InterpreterReduction(Struct, frozen=True):
         path = next((each for end in _ENDINGS if reducer.find_file(each := f"{path}{end}")), path)
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
+            self._scope.add(EffectKind.READ, f"reads {path}", path)
             if (text := reducer.take_text(path)) is not None:
                 self._run_text(path, text)
         elif self._is_open_to_others(path):
@@ -326,6 +338,16 @@ def change_in_place(scope: Scope, run: Invocation, path: str) -> None:
             scope.add(EffectKind.DELETE, f"moves {path} away", path)
 
 
+def _fill_awk(run: Invocation, code: str) -> str:
+    """A program of awk with the texts that options give its variables, and a name that goes on as a pattern."""
+    for given in run.find_values("-v", "--assign"):
+        name, _, value = given.partition("=")
+        if name.isidentifier() and value and '"' not in value:
+            quoted = f'"{value}"'.replace("\\", r"\\")
+            code = re.sub(rf"(?<![\w\"]){name}(?![\w\"(])", quoted, code)
+    return _GOES_ON.sub(r'\1*"', code)
+
+
 def _reads_input(files: Sequence[str]) -> bool:
     """Whether it takes its code from its input although words stand in the place of a file."""
     return bool(INPUTS.intersection(files[:1])) or _CONSOLES.fullmatch(" ".join(files)) is not None
@@ -346,17 +368,21 @@ def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
         python = read_python_words(run.arguments)
         is_input = python.code is None and python.takes_code
         return [] if python.code is None else [python.code], [] if is_input else [*python.words]
+    is_power_shell = run.program in ("pwsh", "powershell")
     codes = [
         run.arguments[place + 1]
         for place, word in enumerate(run.arguments[:-1])
-        if _CODE_OPTION.fullmatch(word)
+        if _CODE_OPTION.fullmatch(word) or (is_power_shell and _COMMAND_OPTION.fullmatch(word))
     ]
     files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
+    if is_awk := run.program.endswith("awk"):
+        taken = {*run.find_values("-v", "--assign", "-F", "--field-separator", "-f", "--file")}
+        files = [word for word in files if word not in taken]
     if run.program in _HAVE_SUBCOMMANDS and files[:1] == ["run"]:
         files = files[1:]
     elif run.program == "deno" and files[:1] == ["eval"]:
         codes, files = files[1:2], files[2:]
-    if run.program.endswith("awk") and not codes:
+    if is_awk and not codes and not any(run.find_values("-f", "--file")):
         codes, files = files[:1], files[1:]
     if not codes and (run.program == "osascript" or run.arguments[:1] == ("-",)):
         files = []

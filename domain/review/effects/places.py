@@ -54,7 +54,7 @@ _MORE_SECRETS = re.compile(
     | /(var/)?run/(secrets|credentials)(/|$) | /var/run/docker\.sock$ | /run/docker\.sock$
     | (.*/)?(tomcat-users\.xml|server\.keystore|sitemanager\.xml|recentservers\.xml|config\.inc\.php
            |service[-_]?account\S*\.json|client_secrets?\S*\.json|gcp-?key\S*\.json|application_default_credentials\.json|terraform\.tfstate(\.backup)?
-           |\.?vault[-_]pass(word)?(\.txt)?|hudson\.util\.Secret|initialAdminPassword|rclone\.conf|\.pgpass|\.netrc|\.git-credentials
+           |\.authinfo(\.gpg)?|chezmoi\.toml|\.?vault[-_]pass(word)?(\.txt)?|hudson\.util\.Secret|initialAdminPassword|rclone\.conf|\.pgpass|\.netrc|\.git-credentials
            |kubeconfig(\.ya?ml)?|.*\.(jks|keystore|p12|pfx|ppk|kirbi|ccache)
            |wp-config\.php|\.htpasswd|shadow\.bak|id_(rsa|dsa|ecdsa|ed25519)\w*|.*\.kdbx?
            |\.\w+_history|Login\ Data\S*|Cookies|logins\.json|key[34]\.db|cookies\.sqlite
@@ -96,7 +96,7 @@ _STARTS_BY_ITSELF = re.compile(
            |ssh/(authorized_keys2?|rc|config|environment)
            |tmux\.conf|screenrc|lldbinit|gdbinit|inputrc|docker/config\.json|claude/\S+
            |config/Code/User/(settings|tasks)\.json)$
-    | (.*/)?\.git/(hooks/[^/]+|config)$ | (.*/)?\.husky/[^/]+$ | (.*/)?(sitecustomize|usercustomize)\.py$
+    | (.*/)?\.git/(hooks/[^/]+|config)$ | (.*/)?\.husky/\S+$ | (.*/)?(sitecustomize|usercustomize)\.py$
     | (.*/)?(site|dist)-packages/[^/]+\.pth$ | (.*/)?\.vscode/tasks\.json$ | (.*/)?\.envrc$
     | (.*/)?lib/systemd/system(-\w+)?/\S+$
     | (.*/)?[^/]+\.(service|timer|socket)$ | (.*/)?(LaunchAgents|LaunchDaemons|StartupItems|Login\ Items

@@ -81,6 +81,7 @@ _HEADERS = frozenset(
         *("--password", "--oauth2-bearer", "--http-passwd"),
     }
 )
+_SHOWS_FETCHED = frozenset({"GET", "HEAD", "lwp-request", "lynx", "links", "elinks"})
 _PROXIES = frozenset({"-x", "--proxy", "--preproxy"})
 _COOKIES = frozenset({"-b", "--cookie"})
 _HEADER = re.compile(r"[\w-]+:(?![/=])")
@@ -163,7 +164,7 @@ def _fetch(used: UsedProgram, host: str) -> Data:
     if used.name == "curl" and not used.has_option(r"-[a-zA-Z#]*O|--remote-name(-all)?"):
         return fetched
     named = "-O --output-document" if used.name in ("wget", "wget2") else "-O -o --out --output"
-    if used.name != "curl" and used.words.find(named):
+    if used.name in _SHOWS_FETCHED or (used.name != "curl" and used.words.find(named)):
         return fetched
     folders = used.words.find("-P --directory-prefix --output-dir -d --dir") if used.name != "curl" else []
     for word in used.words.operands:
@@ -320,9 +321,10 @@ _TAKES_ONE_FILE = _SQLITES | _WRITES_SECOND | {"split", "csplit"}
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 # Of what these print, the lines with such words hold the secrets themselves.
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
+_KEYS = frozenset({"key", "keys", "_key", "pwd", "auth", "cred", "creds"})
 _PICKS_FIELDS = frozenset({"jq", "gojq", "jaq", "yq", "dasel"})
 _ENVIRONMENT_FIELD = re.compile(r"\bEnv\b")
-_IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
+_IN_PLACE = r"-[a-zA-Z0-9]*i.*|--in-place.*|--inplace|inplace"
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
 _SED_READS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*[rR][ \t]+([^\s;}]+)")
@@ -351,7 +353,13 @@ def show(used: UsedProgram) -> Data:
         used.scope.reducer.run_data(each for each in code if each.kind is DataKind.FETCHED)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
-        if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
+        words = [word.lower() for word in used.run.arguments]
+        is_whole = find_kind(used.piped, DataKind.ENVIRONMENT) is not None
+        if (
+            any(map(SECRET_WORDS.search, words))
+            or "pass" in words
+            or (is_whole and not _KEYS.isdisjoint(words))
+        ):
             _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     if used.name in _PICKS_FIELDS and any(map(_ENVIRONMENT_FIELD.search, used.run.arguments)):
@@ -388,11 +396,13 @@ def _follow_orders(used: UsedProgram) -> None:
     if used.has_option(_READS_ORDERS) or used.name in ("ed", "ex"):
         reducer.run_data(used.piped)
     lines = (used.run.text or "").splitlines() if used.name in ("ed", "ex") else ()
-    orders = (*used.words.find("-c --cmd -eval --eval --execute"), *lines)
     plus = (word[1:] for word in used.run.arguments if word.startswith("+"))
-    if any(map(_SAVES.search, (*orders, *plus))):
-        for path in (each for each in _find_shown_files(used) if not each.startswith("+")):
+    orders = (*used.words.find("-c --cmd -eval --eval --execute"), *lines, *plus)
+    if any(map(_SAVES.search, orders)):
+        for path in _find_shown_files(used):
             reducer.write_file(path, NO_DATA)
+    if used.name in ("emacs", "emacsclient") and orders:
+        used.scope.add(EffectKind.UNKNOWN, f"runs code of {used.name}, whose calls are not all known")
     for code in orders:
         for found in _ORDER_FILES.finditer(code):
             reducer.run_data(reducer.read_file(found[1] or found[2]))
@@ -608,6 +618,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data |= {Datum(DataKind.FETCHED, source)}
     if name in _TAKES_NAMES and used.has_option(_TAKES_NAMES[name]):
         data |= {Datum(DataKind.FILE, "the files that it is given")}
+        used.scope.add(EffectKind.READ, f"reads the files that {name} is given", "$x")
     if name in _ARCHIVERS:
         data = pack(used, data)
     elif name == "dd":

@@ -17,7 +17,7 @@ UNKNOWN_PROGRAM = ProgramEffects(
         "--key --private-key --cert --identity --identity-file --authfile --auth-file --password-file "
         "--env-file --kubeconfig --credentials-file --token-file --ssl-key --ssl-keyfile --tls-key --client-key"
     ),
-    writes="-o --output --out",
+    writes="-o --output --out --output-file --outfile --log-file --logfile",
     operands=Operand.SHOW,
 )
 """What a program does of which nothing is known: what it reads may come out, but for what it logs in with."""

@@ -217,7 +217,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="gzip bzip2 xz zstd lz4 lzma pigz pbzip2 brotli compress gunzip unxz bunzip2 unzstd",
         source="gzip(1) 1.12",
-        values="-S",
+        values="-S --suffix",
         writes="-o --output",
         operands=_O.SHOW,
     ),
@@ -304,7 +304,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="find gfind bfs",
         source="find(1) 4.9",
-        writes="-fprint -fprint0 -fls",
+        writes="-fprint -fprint0 -fprintf -fls",
         is_quiet=True,
     ),
     ProgramEffects(
@@ -323,7 +323,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
             "type command timeout gtimeout nice ionice nohup setsid stdbuf chrt taskset time "
             "true false sleep wait seq expr date cal kill pkill exit return shift set shopt "
             "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr "
-            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go javac pip pip3 "
+            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go pip pip3 "
             "docker podman kubectl helm terraform docker-compose "
             "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "
             "lsof fuser mktemp export declare local typeset readonly alias unset env trap exec"
@@ -349,9 +349,17 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="gcc g++ cc c++ clang clang++ ld rustc tcc",
         source="gcc(1) 12.2, rustc(1) 1.63",
-        values="-I -L -D -l -x -include -isystem --edition --crate-type --target -C",
-        writes="-o",
+        values="-I -L -D -l -x -MT -MQ -include -isystem --edition --crate-type --target -C",
+        writes="-o -MF",
         operands=_O.SHOW,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="javac kotlinc scalac groovyc",
+        source="javac(1) 17",
+        values="-cp -classpath --class-path -source -target --release -sourcepath --module-path -encoding",
+        writes="-d",
+        operands=_O.READ,
         is_quiet=True,
     ),
     ProgramEffects(

@@ -112,8 +112,26 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*=(\S+\s.*)", re.DOTALL)
 """A variable that recipes run, or hand to what they run."""
 
 
+_COMPILERS = frozenset({"gcc", "g++", "cc", "c++", "clang", "clang++"})
+_STAGES = {"-c": ".o", "-S": ".s"}
+_PRINTED = frozenset({"-E", "-M", "-MM", "--version", "-v", "-dumpmachine", "-fsyntax-only"})
+
+
+def compile_sources(used: UsedProgram) -> None:
+    """Take the files that a compiler names itself where it is not told how."""
+    if used.name not in _COMPILERS or used.words.find("-o") or not _PRINTED.isdisjoint(used.run.arguments):
+        return
+    ending = next((each for option, each in _STAGES.items() if option in used.run.arguments), None)
+    for path in used.operands if ending else ():
+        name = path.rpartition("/")[2].rpartition(".")[0]
+        used.scope.reducer.write_file(f"{name}{ending}", used.read(path))
+    if ending is None and used.operands:
+        used.scope.reducer.write_file("a.out", used.read(*used.operands))
+
+
 def do_project(used: UsedProgram) -> None:
     """Take a program that does what files of the project say, or what it is given in their place."""
+    compile_sources(used)
     is_builder = used.name in _BUILDERS
     if not (is_builder or _find_patterns(used)):
         return

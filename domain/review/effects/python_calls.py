@@ -35,6 +35,64 @@ RUNS_CODE = frozenset(
 RUNS_FILES = frozenset(
     {"runpy.run_path", "importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"}
 )
+DELETES = frozenset({"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"})
+MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
+COPIES = frozenset(
+    {
+        "shutil.copy",
+        "shutil.copy2",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "shutil.move",
+        "os.rename",
+        "os.replace",
+        "os.link",
+        "os.symlink",
+        "shutil.make_archive",
+    }
+)
+OPENS = frozenset(
+    {
+        *("open", "io.open", "os.open", "codecs.open", "gzip.open", "sqlite3.connect", "zipfile.ZipFile"),
+        *("tarfile.open", "os.fdopen", "aiofiles.open", "fileinput.input"),
+    }
+)
+OPENS_PATH = frozenset({"read_text", "read_bytes", "write_text", "write_bytes", "open", "touch", "symlink_to"})
+FOLDERS = {
+    **dict.fromkeys(("pathlib.Path.home", "Path.home"), "~"),
+    **dict.fromkeys(
+        ("site.getsitepackages", "site.getusersitepackages", "sysconfig.get_path", "sysconfig.get_paths"),
+        "$PREFIX/site-packages",
+    ),
+}
+LEADS_PROGRAMS = frozenset(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
+)
+EXECUTES = frozenset({"execute", "executemany", "executescript", "to_sql"})
+KEEPS = frozenset(
+    {
+        *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
+        "set_content",
+    }
+)
+TYPED = re.compile(
+    r"(ImageGrab\.grab|pyautogui\.screenshot|mss\.\w+|pyscreenshot\.grab|"
+    r"pynput\.\S*Listener|keyboard\.(on_press|record|read_event|hook)|pyperclip\.paste|"
+    r"pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture|keyring\.get_password|"
+    r"browser_cookie3\.\w+|win32crypt\.\w+|getpass\.getpass)"
+)
+_WRITING_FLAGS = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
+_READS_FIRST = re.compile(
+    r"(pandas|polars|dask\.dataframe)\.(read|scan)_\w+|numpy\.(load\w*|genfromtxt|fromfile)|cv2\.imread"
+    r"|(PIL\.)?Image\.open|linecache\.(getlines?|updatecache)|joblib\.load|torch\.load|soundfile\.read"
+)
+_WRITES_FIRST = re.compile(
+    r"os\.truncate|(shelve|dbm(\.\w+)?)\.open|(logging\.)?(handlers\.)?\w*FileHandler|numpy\.(save\w*|memmap)"
+    r"|cv2\.imwrite|soundfile\.write|.*\.(to_(csv|json|excel|parquet|pickle|html|feather|hdf|xml|markdown|stata)"
+    r"|savefig|save|write_(csv|parquet|json|ndjson|excel|ipc|image|html)|tofile|dump_stats)"
+)
+_WRITES_SECOND = re.compile(r"(torch|joblib)\.(save|dump)|plistlib\.dump")
+_SETS = frozenset({"shelve.open", "dbm.open"})
 _SETS_USER = frozenset({"setuid", "setgid", "seteuid", "setresuid", "setreuid"})
 _SNIFFS = frozenset({"sniff", "send", "sendp", "sr1", "srp", "LiveCapture", "ARP"})
 _SNIFFERS = ("scapy.", "pcapy.", "pyshark.", "impacket.")
@@ -163,6 +221,45 @@ def spells_letters(node: ast.Call) -> bool:
             return True
         case _:
             return False
+
+
+def find_read(name: str, node: ast.Call) -> ast.expr | None:
+    """The word of a call that names a file whose content it returns."""
+    return node.args[0] if node.args and _READS_FIRST.fullmatch(name) else None
+
+
+def find_saved(name: str, node: ast.Call) -> ast.expr | None:
+    """The word of a call that names a file which the call writes by itself."""
+    if name == "logging.basicConfig":
+        return next((each.value for each in node.keywords if each.arg == "filename"), None)
+    if _WRITES_SECOND.fullmatch(name):
+        return node.args[1] if len(node.args) > 1 else None
+    return node.args[0] if node.args and _WRITES_FIRST.fullmatch(name) else None
+
+
+def name_saved(name: str, path: str) -> str:
+    """The files of a store of keys have endings that depend on what holds it."""
+    return f"{path}*" if name in _SETS else path
+
+
+def opens_to_write(name: str, node: ast.Call) -> bool:
+    """Whether a call that opens a file says by other words than a mode that it will be changed."""
+    if name == "fileinput.input":
+        return any(each.arg == "inplace" for each in node.keywords)
+    flags = (part.attr for word in node.args[1:2] for part in ast.walk(word) if isinstance(part, ast.Attribute))
+    return name == "os.open" and not _WRITING_FLAGS.isdisjoint(flags)
+
+
+def change_path(method: str, path: str, word: str | None) -> str | None:
+    """The path that a method of a path makes of it and one word; None where it is another method."""
+    folder, slash, name = path.rpartition("/")
+    match method:
+        case "with_suffix":
+            return f"{folder}{slash}{re.sub(r'[.][^.]*$', '', name) or name}{word or '*'}"
+        case "with_name" | "with_stem":
+            return f"{folder}{slash}{word or '*'}{'*' if method == 'with_stem' else ''}"
+        case _:
+            return None
 
 
 def name_archive(given: Sequence[str | None]) -> str:

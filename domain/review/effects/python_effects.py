@@ -15,16 +15,30 @@ from quorum.domain.review.effects.database_files import only_shows
 from quorum.domain.review.effects.noted_names import NotedNames
 from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
 from quorum.domain.review.effects.python_calls import (
+    COPIES,
     DECODES,
+    DELETES,
+    EXECUTES,
+    KEEPS,
+    LEADS_PROGRAMS,
+    MOVES,
+    OPENS,
+    OPENS_PATH,
     RUNS_CODE,
     RUNS_FILES,
+    TYPED,
+    change_path,
     decode_text,
+    find_read,
+    find_saved,
     judge_call,
     judge_calls,
     judge_endless_loop,
     judge_for,
     may_make_address,
     name_archive,
+    name_saved,
+    opens_to_write,
     spells_letters,
 )
 from quorum.domain.review.effects.python_texts import TextBuilder, find_folder
@@ -72,12 +86,6 @@ _MACHINE = re.compile(
     r"os\.(uname|getlogin|listdir|walk|scandir|getcwd|getuid)|glob\.i?glob|psutil\.\w+|"
     r"uuid\.getnode|pwd\.\w+)"
 )
-_TYPED = re.compile(
-    r"(ImageGrab\.grab|pyautogui\.screenshot|mss\.\w+|pyscreenshot\.grab|"
-    r"pynput\.\S*Listener|keyboard\.(on_press|record|read_event|hook)|pyperclip\.paste|"
-    r"pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture|keyring\.get_password|"
-    r"browser_cookie3\.\w+|win32crypt\.\w+|getpass\.getpass)"
-)
 _ENCODES = re.compile(
     r"(b64encode|b32encode|hexlify|hex|encode|decode|dumps|join|compress|read|readlines|"
     r"readline|strip|format|replace|str|bytes|list|dict|tuple|text|content|json|splitlines|"
@@ -85,23 +93,7 @@ _ENCODES = re.compile(
 )
 _SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
 _INPUTS = frozenset({"sys.stdin", "input", "os.read", "sys.__stdin__"})
-_DELETES = frozenset({"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"})
-_MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
 _SHOWS_OUTPUT = re.compile(r"os\.system|subprocess\.(run|call|check_call|Popen)|os\.(exec|spawn)\w+")
-_COPIES = frozenset(
-    {
-        "shutil.copy",
-        "shutil.copy2",
-        "shutil.copyfile",
-        "shutil.copytree",
-        "shutil.move",
-        "os.rename",
-        "os.replace",
-        "os.link",
-        "os.symlink",
-        "shutil.make_archive",
-    }
-)
 _TEXT_OF_PATH = re.compile(
     r"(pathlib\.)?(Path|PurePath|PosixPath)|os\.path\.(join|expanduser|expandvars|abspath|"
     r"realpath|normpath)|str|glob\.i?glob|os\.(listdir|scandir|walk)|io\.StringIO|bytes|"
@@ -110,15 +102,6 @@ _TEXT_OF_PATH = re.compile(
 _BRANCHES = (
     *(ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.AsyncFor, ast.AsyncWith, ast.Match, ast.comprehension, ast.NamedExpr, ast.Lambda),
-)
-_OPENS = frozenset(
-    {
-        *("open", "io.open", "os.open", "codecs.open", "gzip.open", "sqlite3.connect", "zipfile.ZipFile"),
-        *("tarfile.open", "os.fdopen", "aiofiles.open", "fileinput.input"),
-    }
-)
-_OPENS_PATH = frozenset(
-    {"read_text", "read_bytes", "write_text", "write_bytes", "open", "touch", "symlink_to", "read_csv"}
 )
 _NAMING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef)
 _ACTING = (
@@ -131,17 +114,7 @@ _TEXTUAL = (
     *(ast.Subscript, ast.Call),
 )
 """What may be a text."""
-_LEADS_PROGRAMS = frozenset(
-    {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONSTARTUP", "BASH_ENV"}
-)
 _WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
-_EXECUTES = frozenset({"execute", "executemany", "executescript", "to_sql"})
-_KEEPS = frozenset(
-    {
-        *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
-        "set_content",
-    }
-)
 
 
 def reduce_python(text: str, around: CommandReduction, depth: int = 0, incoming: Data = NO_DATA) -> Data | None:
@@ -176,6 +149,8 @@ class _PythonCode:
         self._is_socket = self._may_make_address = False
         self._star = ""
         self._databases: set[str] = set()
+        self._archives: set[str] = set()
+        self._streams = False
         self._lists = NotedNames[ast.expr]()
         self._builder = TextBuilder(self._find_text, self._lists.find)
 
@@ -185,6 +160,9 @@ class _PythonCode:
                 self._import(node)
         self._may_make_address = may_make_address(self._nodes)
         self._is_socket = any(name.startswith("socket") for name in self._imported.values())
+        self._streams = "asyncio" in self._imported and any(
+            isinstance(node, ast.Attribute) and node.attr == "open_connection" for node in self._nodes
+        )
         acting = [node for node in self._nodes if isinstance(node, _ACTING)]
         before = len(self._around.list_files()), len(self._imported)
         for node in acting:
@@ -312,6 +290,8 @@ class _PythonCode:
         if text is None:
             return None
         given = [self._find_text(each) for each in args]
+        if (changed := change_path(method, text, next(iter(given), None))) is not None:
+            return changed[:_LONGEST]
         if method == "replace" and len(given) > 1 and None not in given:
             return text.replace(given[0] or "", given[1] or "")[:_LONGEST]
         if method == "format":
@@ -403,7 +383,7 @@ class _PythonCode:
             self._note_value(target.id, value)
         if isinstance(target, ast.Subscript) and self._find_name(target.value) == "os.environ":
             name = self._find_text(target.slice) or ""
-            if name in _LEADS_PROGRAMS:
+            if name in LEADS_PROGRAMS:
                 self._add(EffectKind.PERSIST, f"changes {name}, by which other programs find what they run")
 
     def _note_value(self, name: str, value: ast.expr) -> None:
@@ -457,13 +437,11 @@ class _PythonCode:
             return self._start(node, name, given)
         if name in RUNS_CODE or name in RUNS_FILES:
             return self._run(node, given, first)
-        if (path := self._find_opened(node)) is not None:
-            return self._open(node, path, last) | (self._incoming if self._opens_input(node, path) else NO_DATA)
-        if name in _COPIES:
-            return self._copy(node)
+        if (used := self._use_file(node, name, owner, given, held)) is not None:
+            return used
         if name in ("os.getenv", "os.environ.get") and node.args:
             return self._find_variable(node.args[0])
-        if name in _INPUTS or _TYPED.fullmatch(name):
+        if name in _INPUTS or TYPED.fullmatch(name):
             return (
                 self._incoming
                 if name in _INPUTS
@@ -476,8 +454,26 @@ class _PythonCode:
         self._keep(node, name, owner, given, held)
         return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
 
+    def _use_file(
+        self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data
+    ) -> Data | None:
+        """What a call returns that opens, reads or moves files; None where it does none of these."""
+        last = name.rpartition(".")[2]
+        if (saved := find_saved(name, node)) and (path := self._find_text(saved)):
+            self._around.write_file(name_saved(name, path), given | held)
+        if (path := self._find_opened(node)) is not None:
+            return self._open(node, path, last) | (self._incoming if self._opens_input(node, path) else NO_DATA)
+        if (read := find_read(name, node)) and (path := self._find_text(read)):
+            return self._around.read_file(path)
+        if name in COPIES:
+            return self._copy(node)
+        if last in ("rename", "replace") and len(node.args) == 1 and owner and (path := self._find_text(owner)):
+            self._move(path, self._find_text(node.args[0]), self._around.read_file(path))
+            return given
+        return None
+
     def _delete(self, node: ast.Call, name: str, owner: ast.expr | None, first: str | None) -> None:
-        if name in _DELETES:
+        if name in DELETES:
             path = first
         elif owner is not None and name.rpartition(".")[2] in ("unlink", "rmdir") and not node.args:
             path = self._find_text(owner)
@@ -492,9 +488,9 @@ class _PythonCode:
         last = name.rpartition(".")[2]
         if (owner is not None and last in _WRITES) or name in ("json.dump", "pickle.dump"):
             self._write(node, owner, given | held)
-        if owner is not None and last in _KEEPS:
+        if owner is not None and last in KEEPS:
             self._hold(owner, given)
-        if last in _EXECUTES and self._databases:
+        if last in EXECUTES and self._databases:
             statement = self._find_text(node.args[0]) if node.args else None
             if last == "to_sql" or statement is None or not only_shows(statement):
                 for database in self._databases:
@@ -527,8 +523,10 @@ class _PythonCode:
             or is_connected
             or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
         )
-        sends = _SENDS.fullmatch(last) is not None and name != "sys.stdout.send"
-        if is_client or (self._is_socket and last in ("connect", "create_connection", "connect_ex")):
+        is_stream = self._streams and last == "write" and name.partition(".")[0] not in ("sys", "?")
+        sends = is_stream or (_SENDS.fullmatch(last) is not None and name != "sys.stdout.send")
+        connects = self._is_socket and last in ("connect", "create_connection", "connect_ex")
+        if is_client or connects or name == "asyncio.open_connection":
             self._add(EffectKind.CONNECT, f"connects to {address or first or 'another machine'}", address or "")
         if (is_client or sends) and (given | held):
             sent = self._drop_keys(node, given, address or "") | (held if sends else NO_DATA)
@@ -584,9 +582,9 @@ class _PythonCode:
         """The path that a call opens, reads or writes."""
         name = self._find_name(node.func)
         last = name.rpartition(".")[2]
-        if name in _OPENS:
+        if name in OPENS:
             return (self._find_text(node.args[0]) if node.args else None) or _UNKNOWN
-        if last in _OPENS_PATH and isinstance(node.func, ast.Attribute):
+        if last in OPENS_PATH and isinstance(node.func, ast.Attribute):
             text = self._find_text(node.func.value)
             return text if text and "://" not in text else None
         return None
@@ -602,9 +600,11 @@ class _PythonCode:
             text = self._find_text(node.args[0]) if node.args else None
             self._around.write_file(path, NO_DATA.union(*map(self._find_data, node.args)), text)
             return NO_DATA
-        if self._find_name(node.func) == "sqlite3.connect":
+        if (name := self._find_name(node.func)) == "sqlite3.connect":
             self._databases.add(path)
-        elif any(set(mode or "") & set("wax+") for mode in modes):
+        elif any(set(mode or "") & set("wax+") for mode in modes) or opens_to_write(name, node):
+            if name == "zipfile.ZipFile":
+                self._archives.add(path)
             self._around.write_file(path, NO_DATA)
             return NO_DATA
         return self._around.read_file(path)
@@ -620,7 +620,8 @@ class _PythonCode:
             path = self._find_opened(target)
         if path is not None:
             text = self._find_text(node.args[0]) if node.args else None
-            if text is not None and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+            puts = ("add", "write") if path in self._archives else ("add",)
+            if text is not None and isinstance(node.func, ast.Attribute) and node.func.attr in puts:
                 data |= self._around.read_file(text)  # into an archive
             self._around.write_file(path, data, text)
 
@@ -631,12 +632,17 @@ class _PythonCode:
             self._around.write_file(name_archive(paths), data)
             return data
         data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
-        if len(paths) > 1 and paths[1]:
+        if paths and paths[0] and self._find_name(node.func) in MOVES:
+            self._move(paths[0], paths[1] if paths[1:] else None, data)
+        elif len(paths) > 1 and paths[1]:
             self._around.write_file(paths[1], data)
-        if paths and paths[0] and self._find_name(node.func) in _MOVES:
-            self._around.write_file(paths[0], NO_DATA)
-            self._add(EffectKind.DELETE, f"moves {paths[0]} away", paths[0])
         return data
+
+    def _move(self, path: str, target: str | None, data: Data) -> None:
+        if target:
+            self._around.write_file(target, data)
+        self._around.write_file(path, NO_DATA)
+        self._add(EffectKind.DELETE, f"moves {path} away", path)
 
     def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
         if self._find_name(node.func) in RUNS_FILES:

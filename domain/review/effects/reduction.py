@@ -46,13 +46,19 @@ _ENDLESS = re.compile(r"/dev/(zero|u?random|full)")
 
 
 def reduce_command(
-    text: str, read_script: ReadScript, roots: Sequence[str] = (), *, judges_files: bool = False
+    text: str,
+    read_script: ReadScript,
+    roots: Sequence[str] = (),
+    *,
+    judges_files: bool = False,
+    folder: str = "",
 ) -> tuple[SideEffect, ...]:
-    """The effects of a shell text, each once. `roots` are the folders of the workspace.
+    """The effects of a shell text, each once. `roots` are the folders of the workspace; it runs in `folder`.
 
     `judges_files`: also what the texts that it puts into files will do when somebody runs them.
     """
     reducer = Reducer(read_script, roots, judges_files=judges_files)
+    reducer.folder = folder
     shown = reducer.run_shell(text)
     reducer.reveal(shown)
     return tuple(reducer.effects)

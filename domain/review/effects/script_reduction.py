@@ -146,6 +146,7 @@ class ScriptReduction(Struct):
                 return substituted | {Datum(DataKind.SECRET, secret)}
             return substituted or frozenset({Datum(DataKind.FILE, "a file that it finds")})
         if path.startswith("$") and (held := self.find_data(path, substituted)):
+            self.add(EffectKind.READ, f"reads what {path} names", path)
             return held
         return self.reducer.read_file(path)
 

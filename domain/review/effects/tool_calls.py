@@ -19,6 +19,7 @@ from quorum.domain.review.effects.reduction import (
 )
 from quorum.domain.review.effects.side_effect import NO_DATA, EffectKind, SideEffect
 from quorum.domain.review.effects.task_terms import ask_for_tool
+from quorum.domain.review.hazards.inline_code import read_python
 from quorum.domain.review.hazards.starters import list_started_texts
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect
@@ -177,6 +178,11 @@ _ADDRESS_NAME = re.compile(r"(?i)(.*[_-])?(url|uri|href|link|endpoint|address)s?
 _FOREIGN_ADDRESS = re.compile(r"https?://((?!localhost|127\.)[^\s/\"'`?#]+)")
 _COMMAND_NAME = re.compile(r"(?i)([a-z]+[_-]|shell|bash)?(command|cmd)([_-]?line)?s?|argv|shell|bash|script")
 _CODE_NAME = re.compile(r"(?i)code|source|expression|function|script|snippet")
+_JAVASCRIPT = frozenset({"node", "js", "javascript", "typescript", "deno", "bun", "browser", "playwright"})
+_SENDING_METHODS = frozenset({"POST", "PUT", "PATCH"})
+_TYPES = frozenset({"terminal", "tmux", "shell", "console", "tty", "pty", "screen", "ssh", "cron", "crontab"})
+"""What takes commands in whatever it is given."""
+_TYPED_NAME = re.compile(r"(?i)keys|input|text|data|line|job|task")
 _SQL_NAME = re.compile(r"(?i)sql|quer(y|ies)|statements?")
 _OF_TESTS = re.compile(r"(?i)(^|[/_.-])(tests?|specs?)([/_.-]|$)")
 _UNCHECKED = re.compile(
@@ -197,17 +203,13 @@ def reduce_tool_call(
     tool: str, arguments: JsonObject, read_script: ReadScript, diff: str | None = None
 ) -> Iterator[SideEffect]:
     """The effects of a call that runs no command. `diff`: what it changes in files, if that is known."""
-    if diff is not None:
-        yield from _list_lost_protections(diff)
     path = next(_list_values(arguments, _PATHS), None)
+    if diff is not None:
+        yield from _reduce_diff(diff, None if path is not None else read_script)
     if path is not None:
         path = normpath(path)
         old = _list_texts(arguments, _OLD_TEXTS)
-        grave = _reduce_texts(path, _list_texts(arguments, _NEW_TEXTS | _CONTENTS), read_script)
-        before = _reduce_texts(path, old, read_script) if grave else ()
-        for effect in grave:
-            if effect not in before:
-                yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
+        yield from _list_added(path, old, _list_texts(arguments, _NEW_TEXTS | _CONTENTS), read_script)
         if old and diff is None:
             # Commands mostly do without its tables.
             from quorum.domain.review.effects.file_contents import find_lost_protection
@@ -220,7 +222,19 @@ def reduce_tool_call(
     yield from _judge_names(tool, arguments)
 
 
-def _list_lost_protections(diff: str) -> Iterator[SideEffect]:
+def _list_added(
+    path: str, old: Sequence[str], new: Sequence[str], read_script: ReadScript
+) -> Iterator[SideEffect]:
+    """The effects of the new texts of a file that the old ones do not have."""
+    grave = _reduce_texts(path, new, read_script)
+    before = _reduce_texts(path, old, read_script) if grave else ()
+    for effect in grave:
+        if effect not in before:
+            yield SideEffect(effect.kind, f"adds code to {path} that {effect.does}", effect.place)
+
+
+def _reduce_diff(diff: str, read_script: ReadScript | None) -> Iterator[SideEffect]:
+    """What changes of files take away, and what they add where there is `read_script`."""
     from quorum.domain.review.effects.file_contents import find_lost_protection
 
     changed: dict[str, dict[str, list[str]]] = {}
@@ -228,8 +242,11 @@ def _list_lost_protections(diff: str) -> Iterator[SideEffect]:
         if line.sign in ("-", "+"):
             changed.setdefault(line.path, {"-": [], "+": []})[line.sign].append(line.text)
     for path, lines in changed.items():
-        if lost := find_lost_protection(path, "\n".join(lines["-"]), "\n".join(lines["+"])):
+        old, new = "\n".join(lines["-"]), "\n".join(lines["+"])
+        if lost := find_lost_protection(path, old, new):
             yield lost
+        if read_script is not None:
+            yield from _list_added(path, [old], [new[:_LONGEST]], read_script)
 
 
 def _judge_names(tool: str, arguments: JsonObject) -> Iterator[SideEffect]:
@@ -301,8 +318,17 @@ def _split_words(text: str) -> set[str]:
     return {each.lower() for each in re.findall(r"[A-Z]?[a-z]+\d*[a-z]*|[A-Z]+(?![a-z])", text)}
 
 
-def list_shell_texts(arguments: JsonObject) -> Iterator[str]:
-    """The commands among the arguments of a tool that is no shell by name."""
+def list_shell_texts(tool: str, arguments: JsonObject) -> Iterator[str]:
+    """The commands among the arguments of a tool that is no shell by name, and the code that it runs."""
+    words = _split_words(tool.partition("__")[2])
+    types = not words.isdisjoint(_TYPES)
+    runs = not _split_words(tool.rpartition("__")[2]).isdisjoint(_RUNS | {"cell"})
+    for name, text in _walk(arguments):
+        if types and _TYPED_NAME.fullmatch(name):
+            yield text
+        elif runs and _CODE_NAME.fullmatch(name):
+            is_python = words.isdisjoint(_JAVASCRIPT) and read_python(text[:_LONGEST]) is not None
+            yield f"{'python3 -c' if is_python else 'node -e'} {shlex.quote(text[:_LONGEST])}"
     for fields in _list_objects(arguments):
         more = [
             each
@@ -347,9 +373,15 @@ def reduce_arguments(tool: str, arguments: JsonObject, read_script: ReadScript) 
     """What a tool of which nothing else is known does with the paths, texts and code that it is given."""
     name = tool.rpartition("__")[2]
     words = {each.lower() for each in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
-    is_sender = bool(words & _SENDS) or bool(words & _MAKES and words & _POSTS)
+    is_posted = not _SENDING_METHODS.isdisjoint(each.upper() for each in _list_values(arguments, {"method"}))
+    is_sender = is_posted or bool(words & _SENDS) or bool(words & _MAKES and words & _POSTS)
     is_writer = bool(words & _WRITES) or not {"content", "contents", "new_text"}.isdisjoint(arguments)
     reducer = Reducer(read_script)
+    if _RUNS_CONTAINERS & _split_words(tool):
+        from quorum.domain.review.effects.file_contents import judge_rights
+
+        for _, text in _walk(arguments):
+            yield from judge_rights(text) if "\n" in text else ()
     for key, text in _walk(arguments):
         if _PATH_NAME.fullmatch(key) and "\n" not in text:
             if secret := None if is_writer else find_secret(text):
@@ -418,9 +450,28 @@ def _reduce_texts(path: str, texts: Iterable[str], read_script: ReadScript) -> d
         if path.endswith((".py", ".pyi", ".pth")):
             effects = reduce_program_text(textwrap.dedent(text), "python", read_script)
             found += (each for each in effects if each.kind is not EffectKind.SEND or _is_own(each))
+        for code in _list_cells(text) if path.endswith(".ipynb") else ():
+            found += reduce_run_code(code, read_script)
         for command in list_commands(path, text):
             found += reduce_command(command, read_script)
     return dict.fromkeys(each for each in found if each.kind in GRAVE_IN_FILES)
+
+
+def _list_cells(text: str) -> Iterator[str]:
+    """The code in the cells of a notebook, of the whole file or of a part of it."""
+    try:
+        notebook: JsonValue = json.loads(text)
+    except ValueError:
+        yield "".join(
+            json.loads(f'"{each}"') for each in compile_once(r'"((?:\\["\\nt]|[^"\\\n])*)"').findall(text)
+        )
+        return
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    for cell in cells if isinstance(cells, list) else ():
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source")
+            lines = source if isinstance(source, list) else [source]
+            yield "".join(each for each in lines if isinstance(each, str))
 
 
 _UNKNOWN = "$x"

@@ -562,7 +562,7 @@ def list_written(run: Invocation) -> Iterator[str]:
     elif run.program == "dd":
         yield from (word[3:] for word in run.arguments if word.startswith("of="))
     elif run.program in ("sed", "gsed", "perl", "ruby") and any(
-        re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in run.arguments
+        re.fullmatch(r"-[a-zA-Z0-9]*i.*|--in-place.*", word) for word in run.arguments
     ):
         yield from operands
     elif run.program in ("tar", "unzip", "bsdtar"):

@@ -15,6 +15,7 @@ from quorum.domain.review.hazards.database import list_deleted_data, list_reache
 from quorum.domain.review.hazards.files import is_generated, list_written_places, may_hold_something
 from quorum.domain.review.hazards.library_calls import read_library_calls
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
+from quorum.domain.review.hazards.taken_names import name_functions
 from quorum.domain.review.objection import Objection
 from quorum.domain.text.python_syntax import parse_module
 
@@ -56,6 +57,7 @@ _COPIES = frozenset(
 _WRITING_METHODS = frozenset({"write_text", "write_bytes", "touch", "mkdir"})
 _METHODS_OF_FILES = _WRITING_METHODS | {"read_text", "read_bytes", "close"}
 _PATHS = frozenset({"pathlib.Path", "Path", "os.path.join", "os.path.expanduser", "pathlib.PurePath"})
+_JAVASCRIPT = ("node", "deno", "bun")
 _ANYWHERE = "?"
 _LONGEST = 4_096  # characters of a text that is put together: it can be doubled again and again
 
@@ -356,6 +358,8 @@ def _list_started(text: str) -> Iterator[str]:
 
 def list_effects_of_code(text: str, program: str = "") -> Iterator[Objection | NestedShell]:
     """What code that a program runs would do, and the shell texts in it or like it."""
+    if program.startswith(_JAVASCRIPT):
+        text = name_functions(text)
     calls = read_library_calls(text, program)
     if calls.alike:
         yield NestedShell(calls.alike, is_alike=True)

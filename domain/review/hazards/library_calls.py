@@ -64,7 +64,7 @@ LIBRARY_CALLS = (
     LibraryCall("perl", "copy", "cp {0} {1}"),
     LibraryCall("perl", "symlink link", "ln -s {0} {1}"),
     LibraryCall("perl", "chmod", "mode"),
-    LibraryCall("perl", "open sysopen", "open"),
+    LibraryCall("perl", "open sysopen IO.File.new", "open"),
     LibraryCall("perl", "system exec", "run"),
     # Ruby 3.2
     LibraryCall(
@@ -254,6 +254,12 @@ def _index_calls() -> dict[str, dict[str, str]]:
 
 
 _CALLS = _index_calls()
+
+
+def tells_calls(program: str) -> bool:
+    """Whether the calls of its language are among the rows, or it has none that reach files."""
+    name = program.rstrip("0123456789.")
+    return name.endswith("awk") or _LANGUAGES.get(name, name) in _CALLS
 
 
 @lru_cache(maxsize=8)  # each look at a command reads the same code

@@ -365,6 +365,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "--help",
         guard="persistence",
     ),
+    HarmfulUse("tmux", "set-hook", "has it run something later", guard="persistence"),
     HarmfulUse("pm2|supervisorctl|monit", "stop|kill|shutdown|delete|remove|quit", "stops services", "--help"),
     HarmfulUse(
         "code|codium|cursor|code-insiders|subl|google-chrome|chromium|firefox|brave-browser",

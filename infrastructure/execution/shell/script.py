@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
-from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
+from quorum.domain.shell.script import Script, ScriptCommand, call_functions, split_coarsely
 from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.execution.shell.parsing import parse_tree
 from quorum.infrastructure.execution.shell.words import (
@@ -45,7 +45,7 @@ def read_script(text: str) -> Script:
             problem=f"it holds {len(text):,} characters, too many to be looked through",
         )
     root = parse_tree(text.encode("utf-8", "replace").decode())
-    script = _Walk().read(root)
+    script = call_functions(_Walk().read(root))
     if not root.has_error:
         return script
     guessed = split_coarsely(text)

@@ -27,6 +27,7 @@ SURE = [
     "for x in a b; do git push $x; done",
     "echo $(git push)",
     "f() { git push; }; f",
+    'f() { git "$@"; }; f push',
     "git push &",
     "! git push",
     'git pu""sh',
@@ -120,7 +121,6 @@ POSSIBLE = [
     "git 'status",
     "{git,push}",
     "git\u200b push",
-    'f() { git "$@"; }; f push',
 ]
 NONE = [
     "X=status; git $X",
