@@ -69,7 +69,7 @@ from quorum.settings import load
 from quorum.tui.keys.slash_commands import PROMPT_COMMANDS, RESERVED_NAMES
 
 if TYPE_CHECKING:
-    from quorum.acp_agent.effects_question import EffectsQuestion
+    from quorum.acp_agent.layer_question import LayerQuestion
 
 
 class PlaceSettings(NamedTuple):
@@ -336,7 +336,7 @@ def _list_custom(commands: tuple[tuple[str, CustomCommand], ...]) -> Iterator[Av
 class SlashCommands:
     """Runs the program's own commands for one session."""
 
-    def __init__(self, agent: AgentSession, effects: EffectsQuestion | None) -> None:
+    def __init__(self, agent: AgentSession, effects: LayerQuestion | None) -> None:
         self._agent, self._effects = agent, effects
 
     async def run(self, prompt: str) -> RunReport | str | None:
@@ -429,7 +429,7 @@ class ClientSession:
         outbox: Outbox,
         approver: ClientApprover,
         prompts: PromptBuilder,
-        effects: EffectsQuestion | None,
+        effects: LayerQuestion | None,
     ) -> None:
         self.agent, self.place = agent, place
         self.config = config

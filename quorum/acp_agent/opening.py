@@ -47,7 +47,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.staging.entered import find_entered
 
 if TYPE_CHECKING:
-    from quorum.acp_agent.effects_question import EffectsQuestion
+    from quorum.acp_agent.layer_question import LayerQuestion
     from quorum.acp_agent.layer_worker import LayerWorker
 
 _AT_ONCE = 50
@@ -204,19 +204,19 @@ class ClientSessionOpener:
 
     def _build_effects(
         self, agent: AgentSession, approver: ClientApprover, outbox: Outbox, elicit: Elicit
-    ) -> EffectsQuestion | None:
+    ) -> LayerQuestion | None:
         """The review of effects of a session in a layer; None for any other."""
         if agent.effects is None:
             return None
-        from quorum.acp_agent import effects_question
+        from quorum.acp_agent import layer_question
 
-        return effects_question.EffectsQuestion(
+        return layer_question.LayerQuestion(
             agent.effects,
             agent.mask.mask_text,
             approver,
             outbox,
             elicit=elicit,
-            takes_words=can_elicit(effects_question.WORDS, self.capabilities),
+            takes_words=can_elicit(layer_question.WORDS, self.capabilities),
         )
 
 

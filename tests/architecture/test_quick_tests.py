@@ -48,7 +48,7 @@ REPRESENTED = {
     "test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later",
     "tests/e2e/test_acp_clients.py": "tests/quorum/acp_agent/test_client_servers.py::"
     "test_a_program_and_an_address_become_settings_of_their_names",
-    "tests/e2e/test_acp_staged.py": "tests/quorum/acp_agent/test_effects_question.py::"
+    "tests/e2e/test_acp_staged.py": "tests/quorum/acp_agent/test_layer_question.py::"
     "test_an_approval_is_of_what_was_shown_and_of_nothing_that_came_after",
     "tests/e2e/test_acp_servers.py": "tests/quorum/acp_agent/test_client_servers.py::"
     "test_headers_and_variables_are_kept_apart_from_the_settings_and_known_as_secrets",

@@ -39,7 +39,7 @@ _LONGEST_DIFF, _LONGEST_DIFFS = 20_000, 200_000
 _LONGEST_TITLE, _MOST_NAMED, _MOST_SINGLE = 600, 5, 10
 
 
-class EffectsQuestion:
+class LayerQuestion:
     """Has the client asked what becomes of the changes in the layer of a session. `takes_words`: `elicit` can
     put a question that is answered with words."""
 

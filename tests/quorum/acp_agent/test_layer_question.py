@@ -14,7 +14,7 @@ from acp.schema import (
 )
 
 from quorum.acp_agent.client_approver import ClientApprover
-from quorum.acp_agent.effects_question import EffectsQuestion
+from quorum.acp_agent.layer_question import LayerQuestion
 from quorum.acp_agent.standard_io import Outbox, SessionUpdate
 from quorum.application.event_bus import EventBus
 from quorum.application.staging.effects_review import EffectsReview
@@ -44,7 +44,7 @@ class Room:
             queue_note=self._note,
             render_diff=render_unified_diff,
         )
-        self.question = EffectsQuestion(
+        self.question = LayerQuestion(
             review, self._mask, approver, outbox, elicit=lambda _form: None, takes_words=False
         )
 
