@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.settings import ModelWindowTable
 from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.report import show
-from quorum.infrastructure.config.session_tables import ModelWindowTable
 from quorum.infrastructure.prices.model_figures import build_window_lookup, load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 

@@ -137,7 +137,7 @@ def staged(
             bus,
             queue_note=forget,
             render_diff=render_unified_diff,
-            voting=EffectsVoting(voting, bus, render=render_effects, is_sensitive=lambda _path: False),
+            voting=EffectsVoting(voting, bus, render=render_effects),
             shared_files=SharedFiles(
                 contents or FakeContents(), list_hunks, render_unified_diff, lambda _path: False
             ),
