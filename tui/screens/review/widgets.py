@@ -14,6 +14,7 @@ from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.geometry import Size
+from textual.message import Message
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -226,6 +227,9 @@ class Rows(ScrollView, can_focus=False):
     }
     """
 
+    class Resized(Message):
+        """Other rows may be in sight: it was given another size by those around it."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: list[Row] = []
@@ -238,6 +242,10 @@ class Rows(ScrollView, can_focus=False):
         self.display = bool(rows)
         self.virtual_size = Size(0, len(rows))
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Tell who counts the rows that were in sight."""
+        self.post_message(self.Resized())
 
     @property
     def above(self) -> int:
