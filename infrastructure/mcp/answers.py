@@ -309,6 +309,11 @@ async def iterate_pages(
 RequestId: TypeAlias = int | str
 
 
+def is_part_of_answer(text: str) -> bool:
+    """Whether a text that is no JSON was meant as an answer."""
+    return compile_once(_PART_OF_AN_ANSWER).search(text) is not None
+
+
 def _is_answer(message: JsonObject) -> bool:
     """Whether it is meant as one, and is no line of a log, which many servers print as JSON, too."""
     marks = ("jsonrpc" in message) + ("id" in message) + ("result" in message or "error" in message)
@@ -484,7 +489,7 @@ class ServerAnswers:
         request_id = answers
         if request_id is None:
             is_asked = compile_once(_PART_OF_A_REQUEST).search(text[:_LONGEST_EXCERPT]) is not None
-            if is_asked or compile_once(_PART_OF_AN_ANSWER).search(text) is None:
+            if is_asked or not is_part_of_answer(text):
                 return []
             found = compile_once(_ID).search(text)
             named = None if found is None else found[1] if found[1] is not None else int(found[2][:20])
