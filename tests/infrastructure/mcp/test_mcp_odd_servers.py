@@ -153,10 +153,25 @@ async def test_an_answer_in_another_form_is_read_and_an_unreadable_one_ends_its_
         ({"structuredContent": [1, 2]}, "1,\n  2"),
         ([1, 2], "1"),
         ({"isError": True, "content": ["denied"]}, "error: denied"),
+        ({"content": [], "taskId": 7, "status": "open"}, '"taskId": 7'),
     ],
 )
 async def test_each_part_of_a_result_is_shown_or_named(result: object, said: str, tmp_path: Path) -> None:
     assert said in await ask(tmp_path, result=result)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"task": {"taskId": "t1", "status": "working", "ttl": None}},
+        {"resultType": "task", "taskId": "t1", "status": "working"},
+    ],
+)
+async def test_a_task_in_place_of_a_result_is_no_success(result: object, tmp_path: Path) -> None:
+    answer = await ask(tmp_path, result=result)
+
+    assert answer.startswith("error: the MCP server odd made a task of this (working)")
+    assert "t1" in answer
 
 
 @pytest.mark.parametrize(
