@@ -309,6 +309,11 @@ async def iterate_pages(
 RequestId: TypeAlias = int | str
 
 
+def is_part_of_answer(text: str) -> bool:
+    """Whether a text that is no JSON was meant as an answer."""
+    return compile_once(_PART_OF_AN_ANSWER).search(text) is not None
+
+
 def _is_answer(message: JsonObject) -> bool:
     """Whether it is meant as one, and is no line of a log, which many servers print as JSON, too."""
     marks = ("jsonrpc" in message) + ("id" in message) + ("result" in message or "error" in message)
@@ -484,7 +489,7 @@ class ServerAnswers:
         request_id = answers
         if request_id is None:
             is_asked = compile_once(_PART_OF_A_REQUEST).search(text[:_LONGEST_EXCERPT]) is not None
-            if is_asked or compile_once(_PART_OF_AN_ANSWER).search(text) is None:
+            if is_asked or not is_part_of_answer(text):
                 return []
             found = compile_once(_ID).search(text)
             named = None if found is None else found[1] if found[1] is not None else int(found[2][:20])
@@ -558,6 +563,10 @@ class ServerAnswers:
         kept: JsonObject = {"resultType": "complete", "content": content, "isError": is_error}
         structured = result.get(_STRUCTURED)
         if structured is None and not content:
+            if (status := _find_task_status(result)) is not None:
+                text = f"the MCP server {self._server} made a task of this ({status}), and quorum follows none;"
+                text = f"{text} whether the call takes effect is not known. What came:\n{_show_value(result)}"
+                return {"resultType": "complete", "isError": True, "content": [_make_text(text)]}
             others = {name: value for name, value in result.items() if name not in (*kept, "_meta")}
             if others:
                 content = [{"type": "text", "text": _show_value(others)}]
@@ -579,6 +588,15 @@ class ServerAnswers:
             return "the server says that this tool answers with structured content, and sent none"
         problem = find_mismatch(schema, structured)
         return f"this does not fit the schema that the server gives for it: {problem}" if problem else ""
+
+
+def _find_task_status(result: JsonObject) -> str | None:
+    """How the task stands that an answer gives in place of a result, without having been asked for one."""
+    inner = result.get("task")
+    task = inner if isinstance(inner, Mapping) else result
+    status = task.get("status")
+    is_task = isinstance(task.get("taskId"), str) and isinstance(status, str)
+    return make_printable(str(status), newlines=False)[:40] if is_task else None
 
 
 def _is_interim(result: JsonValue) -> TypeGuard[JsonObject]:

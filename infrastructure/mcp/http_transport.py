@@ -20,7 +20,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.http_client import HttpClient
-from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers
+from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers, is_part_of_answer
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth
@@ -149,12 +149,17 @@ class AnswerClient(HttpClient):
 
 
 class _FittedEvents(httpx2.AsyncByteStream):
-    """The events of a stream, each with the messages of its data in the protocol's forms."""
+    """The events of a stream, each with the messages of its data in the protocol's forms.
+
+    Signs of life and other noise end no call: the answer may follow. Where it does not, they are what came.
+    """
 
     def __init__(self, response: httpx2.Response, answers: ServerAnswers, asked: RequestId | None) -> None:
         self._response = response
         self._answers = answers
         self._asked = asked
+        self._noise: list[Piece] = []  # the last of it
+        self._is_answered = self._can_go_on = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         fields: list[bytes] = []
@@ -172,6 +177,9 @@ class _FittedEvents(httpx2.AsyncByteStream):
         fields.append(rest)
         if any(field.startswith(b"data:") for field in fields):
             yield self._fit_event(fields)
+        if self._noise and not self._is_answered and not self._can_go_on:
+            for message in self._answers.read(self._noise[-1], answers=self._asked):
+                yield _build_event(message)
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -183,17 +191,27 @@ class _FittedEvents(httpx2.AsyncByteStream):
         if not text:
             return others + (b"data:\n\n" if data else b"\n")
         piece = _read_piece(text)
+        place = b"".join(field + b"\n" for field in fields if field.startswith((b"id:", b"retry:")))
+        self._can_go_on = self._can_go_on or any(field.startswith(b"id:") for field in fields)
+        if self._asked is not None and _is_noise(piece):
+            self._noise = [piece]
+            return place + b"data:\n\n" if place else b""
         if isinstance(piece, Mapping):  # some servers name their events otherwise than "message"
-            others = b"".join(field + b"\n" for field in fields if field.startswith((b"id:", b"retry:")))
+            others = place
         is_answer = not (isinstance(piece, Mapping) and "method" in piece)
         messages = self._answers.read(piece, answers=self._asked if is_answer else None)
-        return b"".join(others + b"data: " + json.dumps(one).encode() + b"\n\n" for one in messages)
+        self._is_answered = self._is_answered or (is_answer and bool(messages))
+        return b"".join(others + _build_event(message) for message in messages)
 
     def _end(self, fields: list[bytes], why: str) -> bytes:
         if self._asked is None:
             return b""
         came = b"\n".join(fields)[:LARGEST_ANSWER].decode("utf-8", "replace")
-        return b"data: " + json.dumps(self._answers.refuse(self._asked, why, came)).encode() + b"\n\n"
+        return _build_event(self._answers.refuse(self._asked, why, came))
+
+
+def _build_event(message: JsonObject) -> bytes:
+    return b"data: " + json.dumps(message).encode() + b"\n\n"
 
 
 def _read_request(request: httpx2.Request) -> JsonObject:
@@ -218,7 +236,20 @@ def _read_answer(text: str) -> Piece:
     if not isinstance(piece, UnreadableText):
         return piece
     events = [_read_piece(line[5:]) for line in text.splitlines() if line.startswith("data:")]
-    return [each for each in events if not isinstance(each, UnreadableText)] or piece
+    return [each for each in events if not isinstance(each, UnreadableText) and not _is_noise(each)] or piece
+
+
+def _is_noise(piece: Piece) -> bool:
+    """Whether it was not meant as a message, as far as one can see."""
+    match piece:
+        case UnreadableText():
+            return not is_part_of_answer(piece.text)
+        case Mapping():
+            return not piece.keys() & {"jsonrpc", "method", "result", "error"}
+        case list():
+            return not piece
+        case _:
+            return True
 
 
 async def _read_body(response: httpx2.Response) -> tuple[bytes, str]:

@@ -38,6 +38,7 @@ PromptBlock: TypeAlias = (
     | EmbeddedResourceContentBlock
 )
 
+_TEXT_KINDS = ("/json", "+json", "/xml", "+xml", "/yaml", "/x-yaml", "/toml", "/javascript", "/x-sh")
 LARGEST_RESOURCE_BYTES = 1_000_000
 """More text than this is no part of a prompt; the model reads such a file with its tools."""
 
@@ -75,9 +76,11 @@ class PromptBuilder:
                     words.append(await self._link(block, below))
                 case ImageContentBlock():
                     words.append(await self._keep("the image", _choose_name(block.uri, "image"), block.data))
-                case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+                case EmbeddedResourceContentBlock(resource=resource) if (
+                    text := _find_text(resource)
+                ) is not None:
                     words.append(self._name(resource.uri))
-                    below.append(_embed(f"{self._name(resource.uri)}, as the editor has it", resource.text))
+                    below.append(_embed(f"{self._name(resource.uri)}, as the editor has it", text))
                 case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
                     name = _choose_name(resource.uri, "file")
                     words.append(await self._keep(show_line(resource.uri), name, resource.blob))
@@ -123,6 +126,19 @@ class PromptBuilder:
             return show_line(uri, 4096)
         file = Path(path)
         return format_mention(str(file.relative_to(self._root) if file.is_relative_to(self._root) else file))
+
+
+def _find_text(resource: TextResourceContents | BlobResourceContents) -> str | None:
+    """The text of a resource; None where it is no text, also by the type that the client gives."""
+    if isinstance(resource, TextResourceContents):
+        return resource.text
+    kind = (resource.mime_type or "").partition(";")[0].strip().lower()
+    if not kind.startswith("text/") and not kind.endswith(_TEXT_KINDS):
+        return None
+    try:
+        return b64decode(resource.blob, validate=True).decode()
+    except ValueError:  # no base64, or no UTF-8
+        return None
 
 
 def _embed(what: str, text: str) -> str:

@@ -459,3 +459,56 @@ async def test_without_forms_and_names_of_options_the_question_is_text_and_the_n
     assert "Your next prompt is the answer." in text
     assert served.editor.asked == []
     assert "nobody is there to answer" in json.dumps(model.bodies[-1])
+
+
+async def test_odd_requests_get_the_error_that_is_meant_for_them_and_the_session_goes_on(
+    tmp_path: Path, model: SseServer, served: ServedEditor
+) -> None:
+    (file := tmp_path / "file").write_text("x")
+    project = str(tmp_path / "project")
+    session = await served.new(tmp_path / "project")
+    model.script = [DONE]
+    new = {"cwd": project, "mcpServers": []}
+    text = [{"type": "text", "text": "go"}]
+    odd: list[tuple[str, Any, int]] = [
+        *(
+            ("session/new", {**new, "cwd": cwd}, -32602)
+            for cwd in (None, 5, "", "~", "project", "/t\0", str(file))
+        ),
+        *(("session/new", {**new, "mcpServers": servers}, -32602) for servers in (None, {}, "none")),
+        *(("session/new", params, -32602) for params in ([], "text", 7, False, {"cwd": project})),
+        *(("session/load", {**new, "sessionId": known}, -32602) for known in (None, 7, [session])),
+        *(("session/load", {**new, "sessionId": known}, -32002) for known in ("", "\0", "../../x")),
+        *(("session/prompt", {"sessionId": session, "prompt": said}, -32602) for said in (None, "go", [], [7])),
+        ("session/prompt", {"sessionId": session, "prompt": [{"type": "video"}]}, -32602),
+        ("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": " "}]}, -32602),
+        ("session/prompt", {"sessionId": "nobody", "prompt": text}, -32002),
+        ("session/set_mode", {"sessionId": session, "modeId": {}}, -32602),
+        ("session/list", {"cursor": "9" * 50}, -32602),
+        ("session/list", {"cursor": 5}, -32602),
+        ("initialize", {"protocolVersion": 10**30}, -32602),
+        ("authenticate", {"methodId": "nothing"}, -32602),
+        ("session/close", {"sessionId": "nobody"}, -32002),
+        *(
+            (name, {"sessionId": session}, -32601)
+            for name in ("session/cancel", "$/cancel_request", "__init__", "")
+        ),
+    ]
+    for method, params, code in odd:
+        with pytest.raises(RequestError) as refused:
+            await served.send(method, params)
+        assert (method, params, refused.value.code) == (method, params, code)
+    for method in (
+        "session/new",
+        "session/prompt",
+        "session/cancel",
+        "$/cancel_request",
+        "$/unknown",
+        "unknown",
+    ):
+        await served.agent._conn.send_notification(method, {"sessionId": 5, "requestId": [1]})
+
+    assert (await served.ask(session, "go")).stop_reason == "end_turn"
+    await served.send("session/close", {"sessionId": session})
+    with pytest.raises(RequestError, match="no session"):
+        await served.send("session/close", {"sessionId": session})

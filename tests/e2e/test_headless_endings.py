@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.headless_run import configure, configure_for, environment, run, start
-from tests.support.sse_server import Dialect, Refuse, Say, ScriptedCall, SseServer
+from tests.support.sse_server import Dialect, Raw, Refuse, Say, ScriptedCall, SseServer
 
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
 
@@ -173,6 +173,34 @@ async def test_a_provider_that_refuses_gives_one_sentence(
     assert str(status) in ended.report["error"]
     assert ended.err.count("\n") == len(server.bodies) == 1
     assert ended.report["calls"] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("dialect", "told", "compactions"),
+    [
+        ("anthropic", "This endpoint takes 65536 tokens; you sent about 80123.", 1),
+        ("openai-chat", "context shift is disabled and the prompt does not fit the slot", 1),
+        ("openai-chat", "The maximum tokens you requested exceeds the model limit of 4096.", 0),
+    ],
+)
+async def test_a_refusal_in_words_of_length_makes_the_history_short_once_and_one_about_the_answer_does_not(
+    dialect: Dialect, told: str, compactions: int, home: Path, project: Path
+) -> None:
+    (project / "a.txt").write_text("some words of a line\n" * 1500, encoding="utf-8")
+    (project / "b.txt").write_text("other words of a line\n" * 1500, encoding="utf-8")
+    async with SseServer(dialect) as server:
+        configure_for(home, server)
+        refusal = Raw(body=json.dumps({"message": told}).encode(), status=400, content_type="application/json")
+        reads = [Say(calls=[call(n, "read_file", path=f"{n}.txt")], stop="tool_use") for n in ("a", "b")]
+        server.script = [*reads, refusal, Say(pieces=["done"])]
+
+        ended = await run("go", "--output", "stream-json", cwd=project, env=environment(home))
+
+    kinds = [event["type"] for event in ended.events]
+    assert kinds.count("conversation_compacted") == compactions
+    assert len(server.bodies) == 3 + compactions
+    assert ended.code == (0 if compactions else 4)
 
 
 @pytest.mark.long

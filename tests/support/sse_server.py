@@ -54,10 +54,11 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """A successful answer with any body."""
+    """An answer with any body."""
 
     body: bytes
     content_type: str = "text/event-stream"
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class SseServer:
             case Refuse():
                 _write_error(writer, self.dialect, reply)
             case Raw():
-                _write_head(writer, 200, {"content-type": reply.content_type})
+                _write_head(writer, reply.status, {"content-type": reply.content_type})
                 _write_chunk(writer, reply.body)
                 writer.write(b"0\r\n\r\n")
             case Say():

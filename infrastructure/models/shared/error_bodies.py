@@ -361,10 +361,24 @@ _OF_LENGTH = (
     r"|context_?(?:window|length|size|limit)|(?:输入|提示|请求|消息).{0,8}长度"
     r"|上下文|超长|过长|token ?数|コンテキスト長|長すぎ|トークン数"
 )
+# The most that may be answered, which is what a refusal speaks of where it is the subject: a request may also
+# have more tokens than "the maximum tokens" of its model.
 _OF_ANSWER = (
-    r"(?i)\bmax_(?:completion_|output_|new_)?tokens\b|\b(?:output|completion) tokens\b|\bbudget_tokens\b"
+    r"(?i)\bmax_(?:completion_|output_|new_)?tokens\b|\bbudget_tokens\b|\bnum_predict\b|\bmax_gen_len\b"
+    r"|\bmax(?:imum)?[ -]?tokens? (?:(?:that )?you |(?:value|parameter|setting|to)\b|must |should |can ?not "
+    r"|may |exceeds? |is |are |too |above |over |(?:are |is )?requested )"
+    r"|\b(?:output|completion|response|answer|reply|generation|thinking|reasoning)[ _-]"
+    r"(?:tokens?|length|limit|budget)\b"
+    r"|\bgenerat(?:es?|ed|ing)\b|\bcompletion of \d"
+    r"|\bmaximum (?:output|answer|response)\b|\bper (?:answer|response|reply)\b"
+    r"|输出.{0,4}长度|最大输出"
 )
-_OF_REQUEST = r"(?i)\b(?:input|inputs|prompt|context|messages)\b"
+# Amazon's frame around every refusal of a field speaks of an input, too.
+_OF_REQUEST = (
+    r"(?i)(?<!malformed )(?<!reformat your )"
+    r"\b(?:inputs?|prompts?|context|messages|conversation|history|request (?:has|holds|contains|with|is|was))\b"
+    r"|输入|上下文"
+)
 _OF_ELSE = (
     r"(?i)\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
     r"|\bcredits?\b|\bbalance\b|\bbilling\b"

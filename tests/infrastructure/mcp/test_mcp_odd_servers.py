@@ -153,10 +153,25 @@ async def test_an_answer_in_another_form_is_read_and_an_unreadable_one_ends_its_
         ({"structuredContent": [1, 2]}, "1,\n  2"),
         ([1, 2], "1"),
         ({"isError": True, "content": ["denied"]}, "error: denied"),
+        ({"content": [], "taskId": 7, "status": "open"}, '"taskId": 7'),
     ],
 )
 async def test_each_part_of_a_result_is_shown_or_named(result: object, said: str, tmp_path: Path) -> None:
     assert said in await ask(tmp_path, result=result)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"task": {"taskId": "t1", "status": "working", "ttl": None}},
+        {"resultType": "task", "taskId": "t1", "status": "working"},
+    ],
+)
+async def test_a_task_in_place_of_a_result_is_no_success(result: object, tmp_path: Path) -> None:
+    answer = await ask(tmp_path, result=result)
+
+    assert answer.startswith("error: the MCP server odd made a task of this (working)")
+    assert "t1" in answer
 
 
 @pytest.mark.parametrize(
@@ -402,6 +417,11 @@ async def test_a_call_that_may_have_been_run_is_not_sent_again_for_words_about_a
             "before it was whole; whether the call took effect",
         ),
         (Response('data: {"jsonrpc":"2.0","id":1,"res', media_type="text/event-stream"), "it is no whole JSON"),
+        (Response("data: gone home\n\n", media_type="text/event-stream"), "What came:\ngone home"),
+        (
+            Response('data: {"state": "lost"}\n\n', media_type="text/event-stream"),
+            "neither a result nor an error",
+        ),
     ],
 )
 async def test_what_a_server_over_http_answers_is_told(response: Response, said: str, tmp_path: Path) -> None:
@@ -427,6 +447,31 @@ async def test_events_under_another_name_or_type_are_read(before: str, media_typ
     async def answer(_request: Request, message: dict[str, Any]) -> Response:
         told = json.dumps({"jsonrpc": "2.0", "method": "notifications/unknown"})
         events = f"data: {told}\n\n{before}data: {json.dumps(result_of(message, 'fine'))}\n\n"
+        return Response(events, media_type=media_type)
+
+    async with (
+        http_server(answer) as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        assert await bench.call("mcp__odd__echo") == "fine"
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("sign", "media_type"),
+    [
+        ('event: ping\ndata: {"type": "ping", "id": 1}', "text/event-stream"),
+        ("data: still at work", "text/event-stream"),
+        ("data: 17", "text/event-stream"),
+        ("data: []", "text/event-stream"),
+        ("id: 4\nevent: heartbeat\ndata: {}", "text/event-stream"),
+        ('data: {"type": "ping"}', "text/plain"),
+    ],
+)
+async def test_a_sign_of_life_before_an_answer_ends_no_call(sign: str, media_type: str, tmp_path: Path) -> None:
+    async def answer(_request: Request, message: dict[str, Any]) -> Response:
+        events = f"{sign}\n\n{sign}\n\ndata: {json.dumps(result_of(message, 'fine'))}\n\n{sign}\n\n"
         return Response(events, media_type=media_type)
 
     async with (

@@ -174,6 +174,9 @@ async def test_other_refusals_stay_what_they_are(
         "Prompt 超长",
         "proxy.ContextWindowExceededError: the provider refused",
         "输入长度超过限制",
+        "Number of tokens exceeds the maximum tokens the model supports",
+        "total length (prompt 30000 + generated 3000) over token limit",
+        "The request holds 190000 tokens and 10000 are left to generate; the maximum is 128000",
     ],
 )
 async def test_words_of_length_in_no_known_wording_may_be_about_it(message: str) -> None:
@@ -185,7 +188,23 @@ async def test_words_of_length_in_no_known_wording_may_be_about_it(message: str)
     assert caught.value.kind is ProviderErrorKind.TOO_LONG or caught.value.may_be_length
 
 
-@pytest.mark.parametrize("message", ["this token is invalid", "the conversation is locked", "no such model"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "this token is invalid",
+        "the conversation is locked",
+        "no such model",
+        # what may be answered at most, by Bedrock in two ways, Cohere, and others
+        "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum "
+        "tokens value that is lower than 4096.",
+        "Malformed input request: #/max_tokens: 10000 is not less or equal to 4096, please reformat your input "
+        "and try again.",
+        "too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model",
+        "Requested output length of 64000 tokens exceeds the 8192 that this model can generate",
+        "The thinking budget of 40000 tokens exceeds the limit of 32768",
+        "输出长度超过限制",
+    ],
+)
 async def test_words_of_anything_else_are_not(message: str) -> None:
     async with server_rig("openai-chat") as rig:
         rig.server.script = [Refuse(status=400, message=message)]
