@@ -397,7 +397,7 @@ class ReviewCard(VerticalGroup):
         self._unseen_warned_for = fill_in_keys(key, self.app)
         self._tell_more()
 
-    @on(Rows.Resized)
+    @on(Rows.RowsResized)
     def note_seen_once_drawn(self) -> None:
         """Count as seen what is in sight as soon as that has been drawn."""
         self.call_after_refresh(self.note_seen)

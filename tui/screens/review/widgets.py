@@ -227,7 +227,7 @@ class Rows(ScrollView, can_focus=False):
     }
     """
 
-    class Resized(Message):
+    class RowsResized(Message):
         """Other rows may be in sight: it was given another size by those around it."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -245,7 +245,7 @@ class Rows(ScrollView, can_focus=False):
 
     def on_resize(self) -> None:
         """Tell who counts the rows that were in sight."""
-        self.post_message(self.Resized())
+        self.post_message(self.RowsResized())
 
     @property
     def above(self) -> int:
