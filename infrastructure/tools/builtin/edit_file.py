@@ -308,7 +308,7 @@ class EditFile:
                     type="string",
                     description="What replaces it; empty deletes it.",
                 ),
-                ToolParameter(name="replace_all", type="boolean", description="Replace every occurrence."),
+                ToolParameter(name="replace_all", type="boolean"),
                 ToolParameter(
                     name="edits",
                     type="array",

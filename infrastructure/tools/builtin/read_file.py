@@ -358,7 +358,6 @@ class ReadFile:
                 ToolParameter(
                     name="limit",
                     type="integer",
-                    description="How many lines at most.",
                     minimum=1,
                 ),
                 ToolParameter(
