@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, JsonObject, str]] = {
     "file": (
         "read_file",
         {"path": "a.py"},
-        _lines(2_000, lambda n: f"{n:6}\t    return compute({n}, 'abc')  # x"),
+        _lines(2_000, lambda n: f"{n}\t    return compute({n}, 'abc')  # x"),
     ),
     "matches": (
         "grep_search",

@@ -24,11 +24,12 @@ class RiskLevel(StrEnum):
 
 
 class ToolParameter(Struct, frozen=True, kw_only=True):
-    """One argument of a tool. `items` is the JSON schema of an array's elements."""
+    """One argument of a tool. `items` is the JSON schema of an array's elements. `description` is empty where
+    the name and the description of the tool say it all: each request pays for every word."""
 
     name: str
     type: ParameterType
-    description: str
+    description: str = ""
     required: bool = False
     items: JsonObject | None = None
     minimum: int | None = None

@@ -43,7 +43,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     def lines(self) -> tuple[str, ...]:
         """What a model reads about it."""
         return (
-            f"Working directory: {self.cwd}",
+            f"Working directory: {self.cwd}, where relative paths start",
             f"Git: {self._git}",
             f"Platform: {self.platform}; commands run in {self.shell}",
             f"Date: {self.date}",
@@ -60,7 +60,8 @@ class Environment(Struct, frozen=True, kw_only=True):
             self.repository.changes, f", {self.repository.changes} files with uncommitted changes"
         )
         branch = "an unknown branch" if self.repository.branch is None else f'"{self.repository.branch}"'
-        return f"repository {self.repository.root}, on {branch}{state}, as the session began"
+        root = "" if self.repository.root == self.cwd else f" {self.repository.root}"
+        return f"repository{root}, on {branch}{state}, as the session began"
 
     @property
     def _commands(self) -> str:

@@ -295,7 +295,9 @@ def _leave_out_bounds(schema: JsonObject) -> JsonObject:
 
 
 def _build_property(parameter: ToolParameter) -> JsonObject:
-    shown: dict[str, JsonValue] = {"type": _TYPES[parameter.type], "description": parameter.description}
+    shown: dict[str, JsonValue] = {"type": _TYPES[parameter.type]}
+    if parameter.description:
+        shown["description"] = parameter.description
     if parameter.items is not None:
         shown["items"] = parameter.items
     if parameter.minimum is not None:

@@ -13,10 +13,10 @@ from tests.contracts.test_images import CONTENT, OK, SHOT, Line, _say, _say_in, 
 __all__ = ["line"]
 
 FILE = AttachedFile(
-    name="a.py", content="     1\tone", first_line=1, last_line=1, total_lines=2, size_bytes=8, note="cut"
+    name="a.py", content="1\tone", first_line=1, last_line=1, total_lines=2, size_bytes=8, note="cut"
 )
 ASKED = UserMessage("why @a.py?", files=(FILE,))
-SENT = "why @a.py?\n\n[attached: a.py, lines 1-1 of 2, 8 bytes]\n     1\tone\n[cut]\n[end of a.py]"
+SENT = "why @a.py?\n\n[attached: a.py, lines 1-1 of 2, 8 bytes]\n1\tone\n[cut]\n[end of a.py]"
 
 
 async def test_an_attached_file_arrives_in_one_text_with_the_prompt(line: Line) -> None:

@@ -10,6 +10,7 @@ from quorum.domain.instructions.instruction import (
     fit_instructions,
 )
 from quorum.domain.instructions.prompt_part import Environment, RepositoryState
+from quorum.domain.replacing import replace
 
 
 def a_file(text: str, folder: str = "/w", *imported: str) -> InstructionFile:
@@ -74,3 +75,7 @@ def test_a_model_reads_of_its_surroundings_in_plain_lines() -> None:
     assert 'repository /w, on "main", 1 file with uncommitted changes, as the session began' in lines
     for part in ("/w/pkg", "Linux 6.1", "2026-11-23", "in a sandbox", "60 seconds", "100 rounds"):
         assert part in lines
+    assert "Working directory: /w/pkg, where relative paths start" in lines
+
+    at_its_root = "\n".join(replace(environment, cwd="/w").lines)
+    assert 'Git: repository, on "main"' in at_its_root

@@ -28,7 +28,7 @@ async def test_a_mentioned_file_and_a_mentioned_image_reach_the_model(tmp_path: 
         assert ended.code == 0, ended.err
         image, (_, said) = read_chat(server.bodies[-1])
     assert image == ("image", "image/png", png(40, 30))
-    assert "[attached: a.py, lines 2-2 of 2, 8 bytes]\n     2\ttwo\n[end of a.py]" in said
+    assert "[attached: a.py, lines 2-2 of 2, 8 bytes]\n2\ttwo\n[end of a.py]" in said
     assert "X=1" not in said
     assert "· attached a.py · lines 2-2 of 2 · 8 bytes" in ended.err
     assert "· .env · not attached: " in ended.err

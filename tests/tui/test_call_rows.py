@@ -69,10 +69,10 @@ def style_at(one, text):
 
 def looks(**changes):
     calls = [
-        call("read_file", "     1\tx", path="src/a.py"),
+        call("read_file", "1\tx", path="src/a.py"),
         call("grep_search", "a.py:1:x", pattern="x", path="."),
-        call("read_file", "     1\ty", path="src/b.py"),
-        call("read_file", "     2\ty", path="src/b.py", offset=2),
+        call("read_file", "1\ty", path="src/b.py"),
+        call("read_file", "2\ty", path="src/b.py", offset=2),
         call("list_directory", "docs/", path="."),
     ]
     for name, value in changes.items():
@@ -82,7 +82,7 @@ def looks(**changes):
 
 def test_number_verb_argument_and_account_stand_in_columns():
     shown = rows(
-        call("read_file", "     1\tx", path="src/click/formatting.py"),
+        call("read_file", "1\tx", path="src/click/formatting.py"),
         call("edit_file", "edited", path="src/a.py"),
         *(call("send", to=str(number)) for number in range(8)),
     )
@@ -92,7 +92,7 @@ def test_number_verb_argument_and_account_stand_in_columns():
 
 
 def test_a_single_call_has_no_number_and_the_tool_of_somebody_else_keeps_its_name():
-    assert rows(call("read_file", "     1\tx", path="a.py")) == ["▸ read   a.py   1 line"]
+    assert rows(call("read_file", "1\tx", path="a.py")) == ["▸ read   a.py   1 line"]
     long = call("mcp__tracker__create_issue", "{}", title="x")
     assert rows(long, call("edit_file", path="a.py"))[0].startswith("▸  1 tracker: create_issue title=x")
     assert any(row.startswith("▸  2 edit   a.py ") for row in rows(long, call("edit_file", path="a.py")))
@@ -107,7 +107,7 @@ def test_the_name_of_a_tool_without_arguments_is_not_cut_where_there_is_room(wid
 
 
 def test_the_argument_is_bold_and_the_verb_is_not():
-    one = call("read_file", "     1\tx", path="a.py")
+    one = call("read_file", "1\tx", path="a.py")
     assert style_at(one, "a.py").bold
     assert style_at(one, "read") == TERMINAL.muted
 
@@ -116,7 +116,7 @@ def test_the_argument_is_bold_and_the_verb_is_not():
 def test_an_argument_is_not_cut_before_sixty_columns_or_half_the_width(width, least):
     path = "src/" + "x" * 300
     (row,) = rows(
-        call("read_file", "     1\tx\n[lines 1-1 of 12000; continue with offset=2]", path=path), width=width
+        call("read_file", "1\tx\n[lines 1-1 of 12000; continue with offset=2]", path=path), width=width
     )
     assert len(row) <= width
     assert row.split("  ")[1].strip().count("x") + 4 >= least
@@ -186,7 +186,7 @@ def test_what_only_looked_is_one_row_that_counts_files_once():
 
 def test_the_row_of_looks_names_as_many_files_as_fit_and_counts_the_others():
     paths = ["a/__init__.py", "b/__init__.py", *(f"src/module_{n}.py" for n in range(90)), "x\x1b[2J.py"]
-    reads = [call("read_file", "     1\tx", path=path) for path in paths]
+    reads = [call("read_file", "1\tx", path=path) for path in paths]
 
     (wide,) = rows(*reads, untimed=True, width=90)
     (narrow,) = rows(*reads, untimed=True, width=20)
@@ -233,7 +233,7 @@ async def test_the_row_of_looks_is_unfolded_and_folded_by_a_click_and_by_its_key
     paths = [f"src/{name}.py" for name in "abc"]
     async with app.run_test(size=(100, 30)) as pilot:
         app.show([planned(*(("read_file", {"path": path}, RiskLevel.LOW, ()) for path in paths))])
-        app.show([finished("read_file", f"     1\t{path}", n) for n, path in enumerate(paths)])
+        app.show([finished("read_file", f"1\t{path}", n) for n, path in enumerate(paths)])
         (row,) = (y for y, line in enumerate(app.lines()) if "read 3 files" in line)
         await pilot.click(app.view, offset=(6, row))
         assert [line.strip()[:14] for line in app.lines()[row : row + 4]] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -373,7 +374,7 @@ def test_where_nothing_is_listed_the_sentence_about_it_is_seen(tool, sentence):
 
 # -- files --------------------------------------------------------------------------------------------------
 
-PAGE = "     1\timport os\n     2\t\n     3\tdef f(): ...\n[lines 1-3 of 90; continue with offset=4]"
+PAGE = "1\timport os\n2\t\n3\tdef f(): ...\n[lines 1-3 of 90; continue with offset=4]"
 
 
 def test_a_file_is_one_row_folded_and_numbered_lines_in_its_colours_unfolded():
@@ -387,6 +388,13 @@ def test_a_file_is_one_row_folded_and_numbered_lines_in_its_colours_unfolded():
         "  │ [lines 1-3 of 90; continue with offset=4]",
     ]
     assert style_at(one, "import").color is not None
+
+
+def test_a_page_that_an_older_session_recorded_with_padded_numbers_looks_the_same():
+    padded = re.sub(r"(?m)^\d+(?=\t)", lambda number: f"{number[0]:>6}", PAGE)
+    one, other = (call("read_file", page, path="x.py") for page in (padded, PAGE))
+    assert padded.startswith("     1\t")
+    assert (folded(one), unfolded(one)) == (folded(other), unfolded(other))
 
 
 def test_a_file_of_no_known_language_is_numbered_all_the_same():

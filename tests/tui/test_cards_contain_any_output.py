@@ -52,6 +52,7 @@ _FRAGMENTS = st.sampled_from(
         "a.py:12:",
         "a.py-13-",
         "     7\t",
+        "7\t",
         "exit code 3",
         "@@ -1,3 +1,2 @@\n",
         "\n-",

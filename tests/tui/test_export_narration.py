@@ -339,15 +339,13 @@ def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_e
 
 
 def test_what_was_attached_to_a_prompt_is_shown_with_its_content() -> None:
-    file = AttachedFile(
-        name="a.py", content="     1\tone", first_line=1, last_line=1, total_lines=1, size_bytes=4
-    )
+    file = AttachedFile(name="a.py", content="1\tone", first_line=1, last_line=1, total_lines=1, size_bytes=4)
     missing = AttachedFile(name="b.py", note="it is empty")
     message = UserMessage("look at @a.py", files=(file, missing))
     account = account_from(records_of([TurnStarted(prompt=message.text), MessageAdded(message=message)]))
 
     assert remarks(account)[:2] == ["attached: a.py · 1 line · 4 bytes", "b.py · not attached: it is empty"]
-    assert next(entry.body for entry in account.entries if isinstance(entry, ExportRemark)) == "     1  one"
+    assert next(entry.body for entry in account.entries if isinstance(entry, ExportRemark)) == "1   one"
 
 
 def test_what_diagnostics_found_is_told_with_its_new_lines() -> None:

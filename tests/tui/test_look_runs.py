@@ -29,7 +29,7 @@ def look(name: str, outcome: Outcome = Outcome.OK) -> Iterator[ev.Event]:
     """An answer with nothing but one read, from its plan to its end."""
     batch = f"b-{name}"
     yield planned(("read_file", {"path": f"src/{name}.py"}, RiskLevel.LOW, ()), batch=batch)
-    yield finished("read_file", f"     1\tof {name}", outcome=outcome, batch=batch)
+    yield finished("read_file", f"1\tof {name}", outcome=outcome, batch=batch)
 
 
 def looks(names: str) -> list[ev.Event]:

@@ -47,5 +47,5 @@ def test_a_list_of_steps_is_told_by_their_number_until_it_is_shown() -> None:
 def test_the_lines_that_a_read_asks_for_are_told_until_those_are_told_that_it_got() -> None:
     call = Call(index=0, tool="read_file", arguments={"path": "a.py", "offset": 5, "limit": 2})
     assert shorten_arguments(call) == ("a.py", "from line 5 · 2 lines")
-    call.output = Kept.of("     5\ta\n     6\tb\n[lines 5-6 of 9; offset=7 continues]")
+    call.output = Kept.of("5\ta\n6\tb\n[lines 5-6 of 9; offset=7 continues]")
     assert shorten_arguments(call) == ("a.py", "")

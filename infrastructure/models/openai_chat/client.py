@@ -122,6 +122,10 @@ def _split_lines(text: str) -> Iterator[tuple[str, str]]:
         yield name, value.strip()
 
 
+def _estimate_bytes(request: ApiRequest) -> int:
+    return estimate_bytes(request.messages) + count_json_bytes([request.system, list(request.tools)])
+
+
 _REFUSED = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
 # how an answer ends that should have been a call
 _IGNORED = frozenset({StopKind.END_TURN, StopKind.OTHER, StopKind.MAX_TOKENS})
@@ -138,7 +142,8 @@ class OpenAiChat(OpenAiDialect):
         # the models that do not call a tool though forced to, and those that take no schema for their answer
         self._by_schema: set[str] = set()
         self._without_schema: set[str] = set()
-        self._tokens_per_byte: dict[str, float] = {}
+        # the last request of each model that its server counted, and its tokens
+        self._counted: dict[str, tuple[ApiRequest, int]] = {}
         self._begin_in_thought: dict[tuple[str, Effort], bool] = {}
         self._is_llama_cpp = False
         self._may_think = True
@@ -254,11 +259,13 @@ class OpenAiChat(OpenAiDialect):
     def _count_ended(self, request: ApiRequest, response: LlmResponse, answer: ChatAnswer) -> LlmResponse:
         """The answer with an estimate of what it used, where it was ended here before the server told: as many
         tokens for so many bytes as in what it counted before."""
-        size = estimate_bytes(request.messages) + count_json_bytes([request.system, list(request.tools)])
         if response.usage.context:
-            self._tokens_per_byte[request.model] = (response.usage.context - response.usage.output) / size
+            self._counted[request.model] = (request, response.usage.context - response.usage.output)
         elif answer.was_ended:
-            prompt = round(size * self._tokens_per_byte.get(request.model, USUAL_TOKENS_PER_BYTE))
+            per_byte = USUAL_TOKENS_PER_BYTE
+            if (counted := self._counted.get(request.model)) is not None:
+                per_byte = counted[1] / _estimate_bytes(counted[0])
+            prompt = round(per_byte * _estimate_bytes(request))
             return replace(response, usage=Usage(input=prompt, output=answer.pieces))
         return response
 

@@ -243,7 +243,7 @@ def _find_similar(lines: list[str], wanted: str) -> list[str]:
         matcher.set_seq1(line)
         scored += [(ratio, number) for number in places[line] if (ratio := matcher.ratio()) >= _ALIKE_SHARE]
     best = sorted(scored, key=lambda s: (-s[0], s[1]))[:_MOST_HINTS]
-    return [f"{number:6}\t{lines[number - 1][:_LONGEST_HINT]}" for _, number in best]
+    return [f"{number}\t{lines[number - 1][:_LONGEST_HINT]}" for _, number in best]
 
 
 def _estimate_likeness(line: str, wanted: str, letters: Counter[str]) -> float:
@@ -308,7 +308,7 @@ class EditFile:
                     type="string",
                     description="What replaces it; empty deletes it.",
                 ),
-                ToolParameter(name="replace_all", type="boolean", description="Replace every occurrence."),
+                ToolParameter(name="replace_all", type="boolean"),
                 ToolParameter(
                     name="edits",
                     type="array",

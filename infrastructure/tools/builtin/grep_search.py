@@ -179,7 +179,7 @@ class GrepSearch:
                 ToolParameter(
                     name="path",
                     type="path",
-                    description='The file or folder to search. Default ".".',
+                    description='File or folder. Default ".".',
                 ),
                 ToolParameter(
                     name="file_pattern",
@@ -192,11 +192,7 @@ class GrepSearch:
                     description=f"Around each match, at most {_MOST_CONTEXT}.",
                     minimum=0,
                 ),
-                ToolParameter(
-                    name="case_insensitive",
-                    type="boolean",
-                    description="Default false.",
-                ),
+                ToolParameter(name="case_insensitive", type="boolean"),
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,

@@ -166,7 +166,7 @@ def render_text_page(whole: str, first: int, last: int | None, prefix: str) -> l
         raise ToolError(f"lines:{first}-{last} is past the end: this is {describe_text_offer(whole, prefix)}")
     wanted = total if last is None else min(last, total)
     lines = (
-        f"{number:>6}\t{_cut_line(line, place, prefix)}"
+        f"{number}\t{_cut_line(line, place, prefix)}"
         for number, (place, line) in enumerate(_iterate_lines(whole, first), start=first)
     )
     shown = _take_within(lines, wanted - first + 1, MOST_BYTES)

@@ -36,10 +36,8 @@ from quorum.infrastructure.tools.builtin.seen import SeenFiles
 if TYPE_CHECKING:
     from quorum.infrastructure.language_servers.servers import LanguageServers
 
-FILE_PARAMETER = ToolParameter(
-    name="path", type="path", description="Absolute, or from the working directory.", required=True
-)
-"""Which file a call is about."""
+FILE_PARAMETER = ToolParameter(name="path", type="path", required=True)
+"""Which file a call is about. What a relative one starts from is in the system prompt."""
 
 
 def require_text(arguments: JsonObject, name: str, default: str | None = None) -> str:

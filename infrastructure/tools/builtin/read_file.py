@@ -189,7 +189,7 @@ class FilePage:
         line = line.removesuffix("\r")
         if length > LONGEST_LINE + 1 or len(line) > LONGEST_LINE:
             line = f"{line[:LONGEST_LINE]} … [line cut: it has {length} characters]"
-        numbered = f"{self.total:6}\t{line}"
+        numbered = f"{self.total}\t{line}"
         self._room -= count_utf8_bytes(numbered) + 1
         if self._room < 0:
             self.is_full = True
@@ -201,7 +201,7 @@ class FilePage:
         """Add the next lines if all fit as they are, as most do. Returns whether they were added."""
         if self.is_full or not lines or max(map(len, lines)) > LONGEST_LINE:
             return False
-        numbered = [f"{number:6}\t{line}" for number, line in enumerate(lines, self.total + 1)]
+        numbered = [f"{number}\t{line}" for number, line in enumerate(lines, self.total + 1)]
         text = "\n".join(numbered)
         if "\r" in text or (size := count_utf8_bytes(text) + 1) > self._room:
             return False
@@ -358,7 +358,6 @@ class ReadFile:
                 ToolParameter(
                     name="limit",
                     type="integer",
-                    description="How many lines at most.",
                     minimum=1,
                 ),
                 ToolParameter(

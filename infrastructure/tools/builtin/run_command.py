@@ -42,7 +42,7 @@ _IN_BACKGROUND = (
     " With background = true it runs while you work, as a server does: you get the id of its "
     "job for the tool jobs, and it ends with the session."
 )
-_BACKGROUND = ToolParameter(name="background", type="boolean", description="Run it in the background")
+_BACKGROUND = ToolParameter(name="background", type="boolean")
 _HOSTS = ToolParameter(
     name="hosts",
     type="string",
@@ -181,7 +181,7 @@ class RunCommand:
                 + (_IN_BACKGROUND if self._jobs is not None else "")
             ),
             parameters=(
-                ToolParameter(name="command", type="string", description="The command line", required=True),
+                ToolParameter(name="command", type="string", required=True),
                 ToolParameter(
                     name="working_dir",
                     type="path",

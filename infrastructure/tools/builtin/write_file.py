@@ -69,7 +69,7 @@ class WriteFile:
             ),
             parameters=(
                 FILE_PARAMETER,
-                ToolParameter(name="content", type="string", description="All of it.", required=True),
+                ToolParameter(name="content", type="string", required=True),
                 ToolParameter(
                     name="create_dirs",
                     type="boolean",

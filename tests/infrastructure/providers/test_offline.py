@@ -394,10 +394,10 @@ async def test_a_named_tool_is_the_only_one_called():
 
 async def test_results_are_shown_call_by_call():
     text = await summary_of(
-        "read a.py and find TODO in src", {"output": "     1\tx = 1\n     2\ty = 2"}, {"output": "no matches"}
+        "read a.py and find TODO in src", {"output": "1\tx = 1\n2\ty = 2"}, {"output": "no matches"}
     )
 
-    assert "`read_file a.py`:\n```text\n     1\tx = 1\n     2\ty = 2\n```" in text
+    assert "`read_file a.py`:\n```text\n1\tx = 1\n2\ty = 2\n```" in text
     assert "`grep_search TODO src`: `no matches`" in text
 
 

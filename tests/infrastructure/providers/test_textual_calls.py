@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import ItemsView
 
 import pytest
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool import ToolParser, ToolResultMessage
-from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     LlmResponse,
     ReasoningBlock,
     StopKind,
+    StopReason,
     StreamedToolCall,
     StreamEvent,
     ToolUseBlock,
     Usage,
 )
 from quorum.domain.errors import ProviderError
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Raw, Refuse, Say, SseServer
@@ -217,6 +219,39 @@ async def test_what_it_used_is_estimated_where_the_server_has_not_counted() -> N
 
     assert 500 < response.usage.input < 700
     assert response.usage.output == 3
+
+
+class _Watched(dict[str, JsonValue]):
+    """Arguments that count how often they are written."""
+
+    written = 0
+
+    def items(self) -> ItemsView[str, JsonValue]:
+        self.written += 1
+        return super().items()
+
+
+async def test_what_was_said_before_is_not_measured_anew_with_each_answer() -> None:
+    arguments = _Watched(path="a.py")
+    block = ToolUseBlock(id="c", name="read_file", input=arguments)
+    call = AssistantMessage(LlmResponse(content=(block,), stop_reason=StopReason(StopKind.TOOL_USE)))
+    result = ToolResults((ToolResultMessage(tool_use_id="c", tool_name="read_file", output="x = 1"),))
+    async with SseServer("openai-chat") as server, asyncio.timeout(60):
+        server.script += [Say(pieces=[said]) for said in ("It is 1.", "It still is.", "It was 1.", "It is.")]
+        settings = ProviderSettings(type="openai-chat", base_url=server.base_url)
+        registry = ProviderRegistry({"local": settings}, environ={})
+        try:
+            session = registry.open_session("local/m", Conversation((UserMessage("go"), call, result)), "")
+            written = []
+            for _ in range(4):
+                response = await session.send_with_tools("on", (TOOL,), on_event=lambda _event: None)
+                written.append(arguments.written)
+        finally:
+            await registry.aclose()
+
+    assert response.usage.context > 0
+    assert written[0] > 0
+    assert written[1] == written[-1]  # a text that is only added to is kept from the second request on
 
 
 async def test_without_the_setting_and_without_tools_it_is_text() -> None:

@@ -33,7 +33,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
 def test_lines_that_are_all_alike_are_compared_once(counting: type[Counting]) -> None:
     printed = _complaint("alike line here\n" * 20_000, "alike linx here\nand more")
 
-    assert "     1\talike line here\n     2\talike line here\n     3\talike line here" in printed
+    assert "1\talike line here\n2\talike line here\n3\talike line here" in printed
     assert counting.compared <= 3
 
 
@@ -43,7 +43,7 @@ def test_of_many_lines_only_those_that_could_be_most_similar_are_compared(counti
 
     printed = _complaint("\n".join(lines), "value_7777 = compute(7777);")
 
-    assert "  7778\tvalue_7777 = compute(7777)" in printed
+    assert "\n7778\tvalue_7777 = compute(7777)" in printed
     assert counting.compared <= 300
 
 

@@ -67,5 +67,5 @@ def test_a_hunk_that_does_not_fit_is_answered_with_what_resembles_it():
     (operation,) = parse_patch("*** Begin Patch\n*** Update File: a\n-def greet(name):\n*** End Patch")
     assert isinstance(operation, UpdateFile)
 
-    with pytest.raises(ToolError, match=r"most similar lines are:\n     2\tdef greet\(nam\)"):
+    with pytest.raises(ToolError, match=r"most similar lines are:\n2\tdef greet\(nam\)"):
         apply_hunks("import x\ndef greet(nam):\n", operation.hunks, "a")

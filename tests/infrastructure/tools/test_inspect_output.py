@@ -45,7 +45,7 @@ def inspector():
 
 
 def numbered(*numbers: int) -> str:
-    return "\n".join(f"{n:>6}\tline {n}" for n in numbers)
+    return "\n".join(f"{n}\tline {n}" for n in numbers)
 
 
 def lines_to(last: int) -> Text:
@@ -73,9 +73,7 @@ def test_without_a_selector_a_text_is_identified_by_its_extent_and_its_beginning
 def test_a_short_output_is_shown_whole(inspector):
     text, structured = inspector.put(Text("one\r\ntwo")), inspector.put(Structured({"a": [1, 2]}))
 
-    assert call(inspector.inspect, blob_id=text) == (
-        f"[blob:{text}] text | 2 lines | 8 bytes\n     1\tone\n     2\ttwo"
-    )
+    assert call(inspector.inspect, blob_id=text) == (f"[blob:{text}] text | 2 lines | 8 bytes\n1\tone\n2\ttwo")
     assert call(inspector.inspect, blob_id=structured) == (
         f'[blob:{structured}] json_object | 1 keys\n{{\n  "a": [\n    1,\n    2\n  ]\n}}'
     )
@@ -118,7 +116,7 @@ def test_a_key_can_be_followed_by_a_page_of_what_it_holds(inspector):
     value = Structured({"log": "a\nb\nc", "my results": {"all": list(range(50))}})
 
     assert inspector.shown(value, "key:my results.all slice:7..9") == "[7] 7\n[8] 8\n[entries 7..9 of 50]"
-    assert inspector.shown(value, "key:log lines:2-3") == "     2\tb\n     3\tc\n[lines 2-3 of 3]"
+    assert inspector.shown(value, "key:log lines:2-3") == "2\tb\n3\tc\n[lines 2-3 of 3]"
 
 
 @pytest.mark.requirement("D12")

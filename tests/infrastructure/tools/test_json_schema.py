@@ -44,6 +44,12 @@ def test_each_type_of_parameter_has_its_type_in_the_schema(type_: ParameterType,
     }
 
 
+def test_a_parameter_whose_name_says_it_all_has_no_description_in_the_schema() -> None:
+    schema = JsonSchema().tool_to_schema(a_definition("t", ToolParameter(name="p", type="string")))
+
+    assert schema["input_schema"] == {"type": "object", "properties": {"p": {"type": "string"}}, "required": []}
+
+
 @pytest.mark.requirement("E05")
 def test_the_neutral_schema_has_name_description_and_input_schema() -> None:
     definition = a_definition("t", ToolParameter(name="p", type="path", description="d", required=True))

@@ -54,7 +54,7 @@ async def test_a_mentioned_file_is_sent_with_the_prompt_and_is_on_record(
     assert sent == message
     assert message.text == "look at @a.py, please"
     assert message.sent_text == (
-        "look at @a.py, please\n\n[attached: a.py, 2 lines, 8 bytes]\n     1\tone\n     2\ttwo\n[end of a.py]"
+        "look at @a.py, please\n\n[attached: a.py, 2 lines, 8 bytes]\n1\tone\n2\ttwo\n[end of a.py]"
     )
     assert message.files[0].label == "a.py · 2 lines · 8 bytes"
     async with stage.opened() as again:
@@ -67,7 +67,7 @@ async def test_of_a_file_with_lines_only_those_are_attached(stage: SessionStage,
 
     file = await file_in(stage, f"see @a.py{lines}.")
 
-    assert file.content == "     2\ttwo\n     3\tthree"
+    assert file.content == "2\ttwo\n3\tthree"
     assert (file.label, file.note) == ("a.py · lines 2-3 of 4 · 19 bytes", "")
 
 
@@ -75,7 +75,7 @@ async def test_a_file_that_is_called_like_a_range_is_the_one_that_is_meant(stage
     (stage.root / "a.py").write_text("one\n")
     (stage.root / "a.py:1").write_text("the other\n")
 
-    assert (await file_in(stage, "see @a.py:1")).content == "     1\tthe other"
+    assert (await file_in(stage, "see @a.py:1")).content == "1\tthe other"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_of_a_long_file_the_rest_is_named_with_the_way_to_it(stage: Sessio
 
     assert (file.first_line, file.last_line, file.total_lines) == (1, 2000, 3000)
     assert file.note == "lines 2001-3000 are left out; read_file with offset=2001 shows them"
-    assert file.sent.endswith(f"  2000\tline 2000\n[{file.note}]\n[end of long.txt]")
+    assert file.sent.endswith(f"\n2000\tline 2000\n[{file.note}]\n[end of long.txt]")
 
 
 async def test_many_long_files_share_what_a_prompt_has_room_for(stage: SessionStage) -> None:
@@ -136,7 +136,7 @@ async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_co
         wide, small = prompts(session)[-1].files
         seen = session.container.parts().calls.seen
 
-    assert (wide.is_attached, small.content) == (False, "     1\tone")
+    assert (wide.is_attached, small.content) == (False, "1\tone")
     assert "has no room left" in wide.note
     assert seen.find_knowledge(str(stage.root / "wide.txt")) is None
     assert seen.find_knowledge(str(stage.root / "small.txt")) is not None

@@ -41,13 +41,13 @@ def list_directory(tmp_path):
 def test_a_short_file_comes_whole_with_line_numbers(tmp_path, read_file):
     a_tree(tmp_path, {"a.py": "one\n\ttwo\n\nfour"})
 
-    assert call(read_file, path="a.py") == "     1\tone\n     2\t\ttwo\n     3\t\n     4\tfour"
+    assert call(read_file, path="a.py") == "1\tone\n2\t\ttwo\n3\t\n4\tfour"
 
 
 def test_windows_line_ends_do_not_show(tmp_path, read_file):
     a_tree(tmp_path, {"a.txt": "one\r\ntwo\r\n"})
 
-    assert call(read_file, path="a.txt") == "     1\tone\n     2\ttwo"
+    assert call(read_file, path="a.txt") == "1\tone\n2\ttwo"
 
 
 def test_a_page_says_how_to_get_the_next(tmp_path, read_file):
@@ -57,11 +57,9 @@ def test_a_page_says_how_to_get_the_next(tmp_path, read_file):
     second = call(read_file, path="a.txt", offset=2001, limit=2)
     last = call(read_file, path="a.txt", offset=5320)
 
-    assert first.endswith("  2000\tline 2000\n[lines 1-2000 of 5321; continue with offset=2001]")
-    assert (
-        second == "  2001\tline 2001\n  2002\tline 2002\n[lines 2001-2002 of 5321; continue with offset=2003]"
-    )
-    assert last == "  5320\tline 5320\n  5321\tline 5321\n[lines 5320-5321 of 5321]"
+    assert first.endswith("\n2000\tline 2000\n[lines 1-2000 of 5321; continue with offset=2001]")
+    assert second == "2001\tline 2001\n2002\tline 2002\n[lines 2001-2002 of 5321; continue with offset=2003]"
+    assert last == "5320\tline 5320\n5321\tline 5321\n[lines 5320-5321 of 5321]"
 
 
 def test_pages_together_are_the_file_whatever_its_size(tmp_path, read_file):
@@ -84,8 +82,8 @@ def test_a_long_line_is_cut_visibly(tmp_path, read_file):
 
     first, second, third = call(read_file, path="a.txt").split("\n")
 
-    assert first == "     1\t" + "x" * 2000 + " … [line cut: it has 2001 characters]"
-    assert second == "     2\t" + "y" * 2000
+    assert first == "1\t" + "x" * 2000 + " … [line cut: it has 2001 characters]"
+    assert second == "2\t" + "y" * 2000
     assert third.endswith("[line cut: it has 700000 characters]")
 
 
@@ -115,13 +113,13 @@ def test_an_empty_file_is_called_empty(tmp_path, read_file):
 def test_another_encoding_is_decoded_and_named(tmp_path, read_file, content, label):
     a_tree(tmp_path, {"a.txt": content})
 
-    assert call(read_file, path="a.txt") == f"     1\té\n[decoded as {label}]"
+    assert call(read_file, path="a.txt") == f"1\té\n[decoded as {label}]"
 
 
 def test_characters_that_straddle_pieces_of_a_large_file_survive(tmp_path, read_file):
     a_tree(tmp_path, {"a.txt": "é" * 262_143 + "x" + "é" * 10 + "\nend"})
 
-    assert call(read_file, path="a.txt", offset=2) == "     2\tend\n[lines 2-2 of 2]"
+    assert call(read_file, path="a.txt", offset=2) == "2\tend\n[lines 2-2 of 2]"
 
 
 def test_a_binary_file_is_identified_by_size_and_kind(tmp_path, read_file):
@@ -240,7 +238,7 @@ def test_a_huge_text_file_is_read_to_the_end_of_the_page(tmp_path, read_file, co
     first = show(conversation, read_file, path="a.log", limit=1)
     last = call(read_file, path="a.log", offset=100_000)
 
-    assert first == "     1\ta line\n[lines 1-1 of a file of 700 kB; continue with offset=2]"
+    assert first == "1\ta line\n[lines 1-1 of a file of 700 kB; continue with offset=2]"
     assert last == "100000\ta line\n[lines 100000-100000 of 100000]"
     assert seen.find_knowledge(str(tmp_path / "a.log")) is None
 

@@ -80,7 +80,7 @@ async def test_what_a_file_holds_counts_and_not_what_it_is_called(stage: Session
         first, *others = outputs(session.state.messages)
 
     assert first.startswith("[image photo.txt 8×8]")
-    assert others == ["     1\tno image", "     1\t<svg/>"]
+    assert others == ["1\tno image", "1\t<svg/>"]
 
 
 async def test_two_images_of_one_name_are_distinguished(stage: SessionStage) -> None:

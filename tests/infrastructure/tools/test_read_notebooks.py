@@ -55,9 +55,9 @@ def test_a_notebook_is_read_as_its_cells_without_outputs(tmp_path, read_file):
     (tmp_path / "a.ipynb").write_text(a_notebook())
 
     assert call(read_file, path="a.ipynb") == (
-        "     1\t[cell 0, markdown]\n     2\t# Title\n     3\ttext\n"
-        "     4\t[cell 1, code, 1 output not shown]\n     5\tx = 1\n     6\tx\n"
-        f"     7\t[cell 2, code]\n{NOTE}"
+        "1\t[cell 0, markdown]\n2\t# Title\n3\ttext\n"
+        "4\t[cell 1, code, 1 output not shown]\n5\tx = 1\n6\tx\n"
+        f"7\t[cell 2, code]\n{NOTE}"
     )
 
 
@@ -66,7 +66,7 @@ def test_its_lines_are_read_in_pages_like_any_others(tmp_path, read_file):
 
     page = call(read_file, path="a.ipynb", offset=4, limit=2)
 
-    assert page.startswith("     4\t[cell 1, code, 1 output not shown]\n     5\tx = 1\n[lines 4-5 of 7;")
+    assert page.startswith("4\t[cell 1, code, 1 output not shown]\n5\tx = 1\n[lines 4-5 of 7;")
 
 
 def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, conversation, read_file, seen):
@@ -77,7 +77,7 @@ def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, conv
     assert seen.find_knowledge(str(path)) is None
     raw = show(conversation, read_file, path="a.ipynb", raw=True)
 
-    assert raw.startswith('     1\t{\n     2\t "cells": [')
+    assert raw.startswith('1\t{\n2\t "cells": [')
     assert "SECRET OUTPUT" in raw
     assert seen.find_knowledge(str(path)) is not None
 
@@ -100,7 +100,7 @@ def test_what_is_no_notebook_is_read_as_the_text_that_it_is(tmp_path, conversati
 
     shown = show(conversation, read_file, path="a.ipynb")
 
-    assert shown.startswith(f"     1\t{content[:50]}")
+    assert shown.startswith(f"1\t{content[:50]}")
     assert NOTE not in shown
     assert seen.find_knowledge(str(tmp_path / "a.ipynb")) is not None
 
@@ -110,7 +110,7 @@ def test_a_notebook_of_fifty_megabytes_is_shown_as_the_json_that_it_is(tmp_path,
     (tmp_path / "a.ipynb").write_text(a_notebook([*CELLS, {"cell_type": "raw", "source": "x" * 1_000}]))
 
     assert "# Title" in call(read_file, path="a.ipynb")
-    assert call(read_file, path="a.ipynb").startswith("     1\t{")
+    assert call(read_file, path="a.ipynb").startswith("1\t{")
 
 
 def test_cells_of_rubbish_are_named_and_nothing_in_them_forges_a_line(tmp_path, read_file):
@@ -156,5 +156,5 @@ async def test_a_mentioned_notebook_is_attached_as_its_cells(tmp_path):
 
     file = await file_in(stage, "see @a.ipynb:2-3")
 
-    assert file.content == "     2\t# Title\n     3\ttext"
+    assert file.content == "2\t# Title\n3\ttext"
     assert "raw=true" in file.note

@@ -250,7 +250,7 @@ def test_overlapping_occurrences_are_ambiguous_too(tmp_path, edit_file):
 @pytest.mark.parametrize(
     ("old", "hint"),
     [
-        ("def  greet(name):", r"most similar lines are:\n     2\tdef greet\(nam\):"),
+        ("def  greet(name):", r"most similar lines are:\n2\tdef greet\(nam\):"),
         ("def greet(nam):\nreturn 1", "differs only in white space is at lines 2-3"),
         ("def greet(nam): return 1", r'at lines 2-3: copy .* in JSON "def greet\(nam\):\\n    return 1"'),
         ("completely other words", "No line resembles it"),
@@ -323,7 +323,7 @@ def test_of_several_edits_none_is_made_where_one_cannot_be(tmp_path, edit_file, 
 def test_an_edit_that_fails_among_several_is_answered_with_what_resembles_it(tmp_path, edit_file):
     a_tree(tmp_path, {"a.py": "import x\ndef greet(nam):\n"})
 
-    with pytest.raises(ToolError, match=r"edit 2 of 2.*most similar lines are:\n     2\tdef greet\(nam\)"):
+    with pytest.raises(ToolError, match=r"edit 2 of 2.*most similar lines are:\n2\tdef greet\(nam\)"):
         call(edit_file, path="a.py", edits=[edit("import x", "import y"), edit("def greet(name):", "")])
 
 

@@ -239,6 +239,7 @@ def _build_theme(dark: bool) -> ANSISyntaxTheme:
 
 TELLS = frozenset({"offset", "limit"})
 
+# numbers were once padded to six places, and so are those of older sessions
 _NUMBERED = re.compile(r" {0,5}(\d{1,12})\t(.*)")
 _PAGE = re.compile(r"\[lines (\d{1,12})-(\d{1,12}) of (\d{1,12})[;\]]")
 
