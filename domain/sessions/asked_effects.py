@@ -76,15 +76,17 @@ class UsedLayer(Struct, frozen=True, kw_only=True):
     machine: str
     waits: bool
 
-    def explain_absence(self, machine: str) -> str:
+    def explain_absence(self, machine: str, *, is_in_layer: bool) -> str:
         """Why the session cannot go on here, where its layer is not; empty where it can, without what the layer
-        held."""
+        held. `is_in_layer`: it would go on in another one."""
         where = self.machine or machine
         if where != machine:
             return (
                 f"what it changed is in the layer {self.layer} on {where}, where a worker goes on with it; if "
                 "that machine is gone, quorum fleet cancel gives the session up"
             )
+        if not is_in_layer:
+            return f"it works in the layer {self.layer}: a worker in the mode staged goes on with it there"
         if self.waits:
             return (
                 f"what it changed waits in the layer {self.layer}, which is not in the state folder any more: "

@@ -90,7 +90,7 @@ async def _advance(
     printer = HeadlessPrinter("json", quiet=True, verbose=False)
     advance = SessionAdvance(printer)
     entered = find_entered()
-    lacks_layer = entered is not None and entered.folder.session != session.session_id
+    lacks_layer = entered is None or entered.folder.session != session.session_id
     with explain_start_failures():
         agent, _ = await compose_session(
             options,
@@ -106,7 +106,7 @@ async def _advance(
             complain(agent.record.notices)
             return BUSY
         lost = find_used_layer(agent.record.records) if lacks_layer else None
-        if lost is not None and (why := lost.explain_absence(name_machine())):
+        if lost is not None and (why := lost.explain_absence(name_machine(), is_in_layer=entered is not None)):
             complain([why])
             return BUSY
         if (code := await _report_past_end(agent, printer)) is not None:

@@ -204,9 +204,14 @@ def test_a_session_goes_on_only_where_the_layer_is_without_which_its_work_would_
     events: tuple[Event, ...], on_another: str, on_the_same: str
 ) -> None:
     used = find_used_layer(record(ENTERED, *events))
-    here, there = ("", "") if used is None else (used.explain_absence("here"), used.explain_absence("there"))
+
+    here, there, without = (
+        "" if used is None else used.explain_absence(machine, is_in_layer=is_in_layer)
+        for machine, is_in_layer in (("here", True), ("there", True), ("there", False))
+    )
 
     assert on_another in here
     assert bool(on_another) == bool(here)
     assert on_the_same in there
     assert bool(on_the_same) == bool(there)
+    assert ("a worker in the mode staged" in without) == (used is not None)

@@ -116,6 +116,10 @@ def test_where_the_layer_is_not_the_session_waits_for_it(rig: FleetRig) -> None:
     if state.exists():
         state.rename(rig.home / "other")
     (rig.home / "elsewhere").rename(state)
+    rig.more["QUORUM_REVIEW__MODE"] = "ask"
+    outside = rig.quorum("fleet", "advance", session)
+    assert (outside.code, "a worker in the mode staged goes on" in outside.err) == (75, True), outside.err
+    rig.more["QUORUM_REVIEW__MODE"] = "staged"
     rig.work()
 
     assert (rig.project / "made.txt").read_text() == "x\n"
