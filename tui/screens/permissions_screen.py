@@ -368,7 +368,6 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
         except QuorumError as error:
             self._tell(Content(make_printable(str(error))).stylize("$text-error"))
             return
-        self.app.post_message(self.Judged())
         self._show()
 
     def _show(self) -> None:
@@ -410,6 +409,7 @@ class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
             self._waiting.insert(0, call)
             self._tell(Content(make_printable(str(error))).stylize("$text-error"))
             return
+        self.app.post_message(self.Judged())
         self._show()
 
     def action_skip(self) -> None:
