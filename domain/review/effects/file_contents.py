@@ -63,7 +63,7 @@ _SOURCES = (
 _OF_PACKAGES = re.compile(
     "(?:.*/)?(?:{})".format("|".join(f"(?P<kind_{place}>{row[0]})" for place, row in enumerate(_SOURCES)))
 )
-_REPLACED_MODULE = re.compile(r"(?m)^\s*(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+([\w-]+(?:\.[\w-]+)+)/\S*")
+_REPLACED_MODULE = re.compile(r"(?m)^[^\S\n]*(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+([\w-]+(?:\.[\w-]+)+)/\S*")
 _KNOWN = re.compile(
     r"(?i)(?:.*\.)?(npmjs\.org|npmjs\.com|yarnpkg\.com|pypi\.org|pythonhosted\.org|pytorch\.org|crates\.io|github\.com"
     r"|githubusercontent\.com|gitlab\.com|bitbucket\.org|codeberg\.org|sr\.ht|golang\.org|gopkg\.in|maven\.apache\.org"
@@ -74,18 +74,18 @@ _KNOWN = re.compile(
 )
 """Where packages are commonly kept, and repositories of all people."""
 _UNCHECKED = re.compile(
-    r"(?im)^\s*(strict-ssl\s*=\s*false|trusted-host\s*=|enableStrictSsl:\s*false|\"?secure-http\"?\s*:\s*false"
-    r"|.*\[[^\]]*trusted=yes|gpgcheck\s*=\s*0|.*\ballowInsecureProtocol\s*=?\s*true|--trusted-host\s)"
+    r"(?im)^[^\S\n]*(strict-ssl\s*=\s*false|trusted-host\s*=|enableStrictSsl:\s*false|\"?secure-http\"?\s*:\s*false"
+    r"|.*\[[^][]*trusted=yes|gpgcheck\s*=\s*0|.*\ballowInsecureProtocol\s*=?\s*true|--trusted-host\s)"
 )
 _UNCHECKED_SCHEMES = frozenset({"http", "ftp", "git"})
 """Nobody checks who answers; lists of apt are signed instead."""
 _SETTINGS = re.compile(r".*\.(ya?ml|json|jsonc|tf|hcl|toml|tpl|template|bicep)")
 _CONTAINER_RIGHTS = re.compile(
     r"""(?im)privileged["']?\s*[:=]\s*["']?(true|yes|on)\b|host(PID|Network|IPC)["']?\s*[:=]\s*["']?true
-    |^\s*["']?hostPath["']?\s*[:=]
+    |^[^\S\n]*["']?hostPath["']?\s*[:=]
     |cap_add["']?\s*[:=][^:]{0,80}\b(SYS_ADMIN|SYS_MODULE|SYS_PTRACE|SYS_RAWIO|DAC_READ_SEARCH|ALL)\b
-    |allowPrivilegeEscalation["']?\s*[:=]\s*["']?true|docker\.sock|^\s*pid:\s*["']?host\b
-    |(^\s*-|\[|,)\s*["']?(/(etc|root|home|proc|sys|boot|var|usr)?/?|~/?(\.ssh|\.aws)?):/""",
+    |allowPrivilegeEscalation["']?\s*[:=]\s*["']?true|docker\.sock|^[^\S\n]*pid:\s*["']?host\b
+    |(^[^\S\n]*-|\[|,)\s*["']?(/(etc|root|home|proc|sys|boot|var|usr)?/?|~/?(\.ssh|\.aws)?):/""",
     re.VERBOSE,
 )
 _RIGHTS = re.compile(
@@ -130,9 +130,10 @@ _ASKS_NOBODY = re.compile(
 )
 _OF_GIT = re.compile(r"(.*/)?(\.git/(.*/)?config(\.worktree)?|\.gitconfig|\.config/git/config)")
 _RUN_BY_GIT = re.compile(
-    r"(?im)^\s*(?:\[[^\]\n]*\]\s*)?(?:\w+\s*=\s*!|(fsmonitor|hooksPath|sshCommand|askPass|gitProxy|external|textconv|clean|smudge|process|pager|editor"
+    r"(?im)^[^\S\n]*(?:\[[^\]\n]*\]\s*)?(?:\w+\s*=\s*!|(fsmonitor|hooksPath|sshCommand|askPass|gitProxy|external|textconv|clean|smudge|process|pager|editor"
     r"|uploadpack|receivepack|insteadOf|pushInsteadOf|proxy)\s*=\s*"
-    r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S)|^\s*\[include(?:if\b[^\]\n]*)?\]\s*path\s*="
+    r"(?!true\b|false\b|less\b|vim?\b|nano\b|code\b|git-lfs )\S)"
+    r"|^[^\S\n]*\[include(?:if\b[^\]\n]*)?\]\s*path\s*="
 )
 
 GRAVE_IN_FILES = frozenset(
@@ -227,7 +228,7 @@ _NAMES_PROGRAM = re.compile(
     ["']?\s*[:=]+\s*[\[{]*\s*["']?((?:/tmp|/var/tmp|/dev/shm)/[^\s"',\]}]+)"""
 )
 """A setting that has a program started from where anybody may put one."""
-_RUNS_AS_URL = re.compile(r"(?m)^\s*url\s*=\s*[\"']?(ext::\S.*)")
+_RUNS_AS_URL = re.compile(r"(?m)^[^\S\n]*url\s*=\s*[\"']?(ext::\S.*)")
 _BACKTICKED = re.compile(r"`([^`\n]+)`")
 _SCRIPTED_BACKTICKS = (".rb", ".rake", ".gemspec", "Gemfile", "Rakefile", "Podfile", "Fastfile", "Vagrantfile")
 
@@ -422,7 +423,7 @@ def _list_scripts(text: str) -> Iterator[str]:
     found: JsonValue = None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield from _list_values(text)
     scripts = found.get("scripts") if isinstance(found, dict) else None
     if isinstance(scripts, dict):

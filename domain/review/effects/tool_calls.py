@@ -461,7 +461,7 @@ def _list_cells(text: str) -> Iterator[str]:
     """The code in the cells of a notebook, of the whole file or of a part of it."""
     try:
         notebook: JsonValue = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield "".join(
             json.loads(f'"{each}"') for each in compile_once(r'"((?:\\["\\nt]|[^"\\\n])*)"').findall(text)
         )
