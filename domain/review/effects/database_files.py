@@ -12,11 +12,11 @@ _ONLY_SHOWS = re.compile(
     r"|\.(?:dump|schema|tables|headers?|mode|output|once|backup|save|clone|separator|width)\b[^\n]*|)\Z"
 )
 _COPIES = re.compile(
-    r"(?im)^\s*(?:\.(?:backup|save)\s+(?:--?\S+\s+)*(?:(?:main|temp)\s+)?|\.clone\s+"
+    r"(?im)^[ \t]*(?:\.(?:backup|save)\s+(?:--?\S+\s+)*(?:(?:main|temp)\s+)?|\.clone\s+"
     r"|vacuum\s+(?:\w+\s+)?into\s+)([^\s;]+)"
 )
-_IMPORTS = re.compile(r"(?im)^\s*\.import\s+(?:--?\S+(?:\s+\d+)?\s+)*([^\s|-]\S*)")
-_PRINTS_INTO = re.compile(r"(?im)^\s*\.(?:output|once)\s+(?:-\S+\s+)*([^\s|-]\S*)")
+_IMPORTS = re.compile(r"(?im)^[ \t]*\.import\s+(?:--?\S+(?:\s+\d+)?\s+)*([^\s|-]\S*)")
+_PRINTS_INTO = re.compile(r"(?im)^[ \t]*\.(?:output|once)\s+(?:-\S+\s+)*([^\s|-]\S*)")
 
 
 def only_shows(statements: str) -> bool:

@@ -34,10 +34,10 @@ _SOURCES = (
     ),
     (
         r"(requirements|constraints)[\w./-]*\.(txt|in)",
-        r"(^\s*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] ?|@\s*)",
+        r"(^[ \t]*|--(extra-)?index-url[ =]|--find-links[ =]|^-[if] ?|@\s*)",
     ),
     (r"pyproject\.toml|uv\.toml|Pipfile|poetry\.toml", r"\b(url|index-url|extra-index-url|git)\s*=\s*\[?"),
-    (r"environment\.ya?ml|\.condarc", r"^\s*-\s*"),
+    (r"environment\.ya?ml|\.condarc", r"^[ \t]*-[ \t]*"),
     (r"Cargo\.toml|\.cargo/config(\.toml)?", r"\b(git|registry|index|replace-with)\s*=\s*"),
     (
         r"pom\.xml|settings\.xml",
@@ -74,7 +74,7 @@ _KNOWN = re.compile(
 )
 """Where packages are commonly kept, and repositories of all people."""
 _UNCHECKED = re.compile(
-    r"(?im)^[^\S\n]*(strict-ssl\s*=\s*false|trusted-host\s*=|enableStrictSsl:\s*false|\"?secure-http\"?\s*:\s*false"
+    r"(?im)^[^\S\n]*+(strict-ssl\s*=\s*false|trusted-host\s*=|enableStrictSsl:\s*false|\"?secure-http\"?\s*:\s*false"
     r"|.*\[[^][]*trusted=yes|gpgcheck\s*=\s*0|.*\ballowInsecureProtocol\s*=?\s*true|--trusted-host\s)"
 )
 _UNCHECKED_SCHEMES = frozenset({"http", "ftp", "git"})
@@ -89,7 +89,7 @@ _CONTAINER_RIGHTS = re.compile(
     re.VERBOSE,
 )
 _RIGHTS = re.compile(
-    r"""(?ix)\bcluster-admin\b | ^\s*permissions:\s*write-all\b
+    r"""(?ix)\bcluster-admin\b | ^[ \t]*permissions:\s*write-all\b
     | ["']?Principal["']?\s*[:=]\s*(\{\s*["']?AWS["']?\s*[:=]\s*)?["']\*["']
     | ["']?Actions?["']?\s*[:=]\s*\[?\s*["']\*(:\*)?["'] | AdministratorAccess
     | \broles/(owner|editor)\b | \ballUsers\b""",
@@ -123,7 +123,7 @@ _ASKS_NOBODY = re.compile(
     r"(?i)--dangerously-\S+|bypassPermissions|--yolo\b|danger-full-access"
     r"|(?<!command\": )(?<!command\":)\"(Bash|Shell|run_command)(\(\*?(:\*)?\))?\""
     r"|\"\*\"\s*:\s*\"allow\""
-    r"|approval_policy\s*=\s*\"never\"|^\s*mode\s*=\s*\"(auto|full-auto|yolo)\""
+    r"|approval_policy\s*=\s*\"never\"|^[ \t]*mode\s*=\s*\"(auto|full-auto|yolo)\""
     r"|(never|not|don.t|without)\s+(ever\s+)?ask\w*\b.{0,40}\b(permission|approval|confirm\w*|before|first)\b"
     r"|auto[-_]?approve\"?\s*[:=]\s*\"?(true|\[\s*\"\*)",
     re.MULTILINE,
@@ -215,7 +215,7 @@ _REACHES_OUT = re.compile(
     re.VERBOSE,
 )
 """What a command in such a value holds that is worth a look: most values are prose."""
-_QUOTED = re.compile(r"\"((?:\\.|[^\"\\\n])*)\"|'((?:''|[^'\n])*)'")
+_QUOTED = re.compile(r"\"((?:\\.|[^\"\\\n]){0,4000})\"|'((?:''|[^'\n]){0,4000})'")
 _VALUE = re.compile(r"[ \t]*(?:-[ \t]+)?(?:[\w./ -]{1,60}(?::|=)[ \t]*)?[|>!]?[+-]?[ \t]*([^\s\"'{\[].*)")
 _BLOCK = re.compile(
     r"(?m)^([ \t]*)(?:-[ \t]+)?[\w.-]+:[ \t]*[|>][+-]?[ \t]*\n((?:\1[ \t]+\S.*(?:\n|\Z)|[ \t]*\n)+)"
@@ -245,7 +245,7 @@ _PROTECTION = re.compile(
     | ^USER\s+(?!root\b|0\b)\S+ | --require-hashes\b | --frozen-lockfile\b | --ignore-scripts\b | --locked\b
     | \bsha(256|512)sum\s+(-c|--check)\b | \bgpgv?\s+(--batch\s+)?--verify\b | \bcosign\s+verify\b
     | \breadOnlyRootFilesystem:\s*true | \brunAsNonRoot:\s*true | \ballowPrivilegeEscalation:\s*false
-    | ^\s*set\s+-[a-z]*e[a-z]*\b"""
+    | ^[ \t]*set\s+-[a-z]*e[a-z]*\b"""
 )
 
 
@@ -373,16 +373,19 @@ def list_commands(path: str, text: str) -> Iterator[str]:
 def _list_servers(text: str) -> Iterator[str]:
     """The commands that settings name with a list of their words, or of which only that list is shown."""
     for block in _BLOCK_END.split(text):
+        program = _SERVER_PROGRAM.search(block)
         for found in _WORDS_OF_SERVER.finditer(block):
             words = [each.replace('\\"', '"') for each in _QUOTED_WORD.findall(found[1])]
-            if program := _SERVER_PROGRAM.search(block):
+            if program is not None:
                 yield shlex.join((program[1], *words))
             else:
                 yield from list_started_texts("", words)
 
 
-_BLOCK_END = re.compile(r"(?<!\$)\{|\},?\s*\n|\}\s*[,}]|\n\s*\[[\w.\"-]+\]\s*\n")
-_WORDS_OF_SERVER = re.compile(r"\b(?:args|arguments|argv)[\"']?\s*[:=]\s*\[((?:[^\]\"]|\"(?:\\.|[^\"\\])*\")*)")
+_BLOCK_END = re.compile(r"(?<!\$)\{|\},?[ \t]*\n|\}\s*[,}]|\n[ \t]*\[[\w.\"-]+\][ \t]*\n")
+_WORDS_OF_SERVER = re.compile(
+    r"\b(?:args|arguments|argv)[\"']?\s*[:=]\s*\[((?:[^\]\"]|\"(?:\\.|[^\"\\]){0,2000}\"){0,2000})"
+)
 _SERVER_PROGRAM = re.compile(r"\b(?:command|cmd|program|executable)[\"']?\s*[:=]\s*[\"']([^\"'\n]+)[\"']")
 _QUOTED_WORD = re.compile(r"\"((?:\\.|[^\"\\])*)\"")
 
