@@ -259,7 +259,7 @@ def list_hosts(used: UsedProgram) -> list[str]:
     """Where a program connects to, at least one place; what it sends it sends to each."""
     hosts = [*used.words.find(used.row.hosts), *used.words.operands]
     shown = [each for each in hosts if not VARIABLE.fullmatch(each) and not _NO_HOST.fullmatch(each)]
-    shown = [each for each in shown if each[0] not in "/~." or not find_secret(each)]
+    shown = [each for each in shown if each[:1] not in "/~." or not find_secret(each)]
     named = [each for each in shown if "://" in each or "." in each or ":" in each]
     found = named or shown[:1] or ["another machine"]
     return [*found, *_list_betweens(used, found)] if used.name in _TAKES_ADDRESSES else found[:1]

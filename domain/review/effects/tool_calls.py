@@ -463,7 +463,8 @@ def _list_cells(text: str) -> Iterator[str]:
         notebook: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
         yield "".join(
-            json.loads(f'"{each}"') for each in compile_once(r'"((?:\\["\\nt]|[^"\\\n])*)"').findall(text)
+            json.loads(f'"{each}"', strict=False)
+            for each in compile_once(r'"((?:\\["\\nt]|[^"\\\n])*)"').findall(text)
         )
         return
     cells = notebook.get("cells") if isinstance(notebook, dict) else None

@@ -425,7 +425,7 @@ def list_deletions(
     if run.program in _PRINTS_NOTHING and any(_empties(each, roots, script) for each in run.redirects):
         yield Objection("destructive", "it empties files", RequestTerms(effect=Effect.EMPTY))
     is_sed = run.program in ("sed", "gsed") and tuple(list_written(run))
-    if is_sed and _DELETES_ALL_LINES.fullmatch(run.operands[0]):
+    if is_sed and run.operands and _DELETES_ALL_LINES.fullmatch(run.operands[0]):
         yield Objection("destructive", "sed: it empties files")
     if run.program in _EDITORS and any(map(_EMPTIED_BY_EDITOR.fullmatch, _list_editor_commands(run))):
         yield Objection("destructive", f"{run.program}: it empties files")

@@ -171,5 +171,5 @@ def list_started_texts(program: str, words: Sequence[str]) -> Iterator[str]:
             word = value
         elif not (takes_all or (place and words[place - 1] in _TEXTS)):
             continue
-        if " " in word and _is_known(word.split(None, 1)[0]):
+        if " " in word and (named := word.split(None, 1)) and _is_known(named[0]):
             yield word
