@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
 import hashlib
 import json
 import os
@@ -97,11 +99,22 @@ async def run_staged(tmp: Path, project: Path, replies: Sequence[Say], *words: s
         )
 
 
+def _watch_folders() -> Inotify:
+    """The system lets a user have 128 queues of events: those that other tests left are let go of first."""
+    gc.collect()
+    try:
+        return Inotify()
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        pytest.skip("other programs of this user have all queues of events")
+
+
 async def test_fifteen_calls_ask_nothing_and_change_nothing_outside_of_the_layer(
     tmp_path: Path, project: Path
 ) -> None:
     before = digest(project)
-    watch = Inotify()
+    watch = _watch_folders()
     folders = {watch.add(above): above for above, _, _ in os.walk(project)}
     (project / "seen").touch()
     (project / "seen").unlink()
