@@ -13,11 +13,9 @@ _LEAST_SECS = 30
 # Here the time itself is what is tested, or the wait is tried again.
 SHORT = {
     "tests/application/test_endless_answers.py",
-    "tests/e2e/test_first_start.py",
-    "tests/e2e/test_full_screen.py",
     "tests/e2e/test_pending_messages_survive_crashes.py",
-    "tests/e2e/test_terminal_states.py",
     "tests/infrastructure/mcp/test_mcp_questions.py",
+    "tests/support/terminal.py",
     "tests/tui/test_typing_storm.py",
 }
 
