@@ -30,7 +30,12 @@ printf '%s\n' "$(cat)" >> "$HOME/told.jsonl"
 """
 # Stands before the real one, and stops before it signs for the first time, until `quorum` is killed.
 SIGNER = """#!/bin/sh
-case "$*" in *"-Y sign"*) [ -e "$HOME/signing" ] || { touch "$HOME/signing"; until [ -e "$HOME/killed" ]; do sleep 0.1; done; };; esac
+case "$*" in
+*"-Y sign"*)
+    [ -e "$HOME/signing" ] || {
+        touch "$HOME/signing"; until [ -e "$HOME/killed" ]; do sleep 0.1; done; exit 1
+    };;
+esac
 exec PROGRAM "$@"
 """
 RULE = '[[signatures]]\ncalls = ["run_command(echo signed *)"]\nneeded = 2\npeople = ["ada", "bob", "cyn"]\n'
