@@ -183,13 +183,13 @@ class Terminal:
 
         wait_until(looks_on, what)
 
-    def press_when_awake(self, key: str, expected: str, *, within: float = 30) -> None:
+    def press_when_awake(self, key: str, expected: str, *, within: float = 100) -> None:
         """Press a key of a dialog until its guard has let it through and what it leads to is painted.
 
         `expected` must be text that was not on the screen before, since a repaint of it would count as well.
         `within` is generous, because a key that is pressed twice may do something else the second time.
         """
-        deadline = time.monotonic() + 200
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what it asks for
             with self.fresh():
