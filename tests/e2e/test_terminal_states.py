@@ -53,6 +53,14 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
 
 
+def a_hook_that_waits_for(file: Path) -> str:
+    """The settings of one that holds up each call until there is such a file."""
+    hook = file.parent / "hook.sh"
+    hook.write_text(f"#!/bin/sh\nuntil [ -e {file} ]; do sleep 0.05; done\n", encoding="utf-8")
+    hook.chmod(0o755)
+    return f'[[hooks]]\nevent = "before_tool_call"\ncommand = ["{hook}"]\n'
+
+
 def colours_in(raw: str) -> set[str]:
     """Sequences that set a colour, the terminal's default ones too."""
     found = {match[0] for match in _SGR.finditer(raw)}
@@ -196,13 +204,16 @@ def test_a_signal_that_ends_it_ends_it_with_the_terminal_restored(
 
 @pytest.mark.long
 def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> None:
+    may_ask = project.parent / "may_ask"
+    configure(project.parent / "home", a_hook_that_waits_for(may_ask))
     with app(project) as terminal:
         terminal.wait_for("offline")
         wait_until(lambda: "\x1b]2;project · quorum\x07" in terminal.raw, what="the title")
         terminal.submit("replace first with primo in a.py")
+        wait_until(lambda: "\x1b]2;● project · quorum\x07" in terminal.raw, what="the mark of a turn")
+        may_ask.touch()
         terminal.wait_for("y yes")
-        wait_until(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, what="the mark")
-        assert "\x1b]2;● project · quorum\x07" in terminal.raw
+        wait_until(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, what="the mark of a question")
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
         terminal.quit()
@@ -211,13 +222,7 @@ def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> Non
 @pytest.mark.long
 def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project: Path) -> None:
     looking_away = project.parent / "looking_away"
-    hook = project.parent / "hook.sh"
-    hook.write_text(f"#!/bin/sh\nuntil [ -e {looking_away} ]; do sleep 0.05; done\n", encoding="utf-8")
-    hook.chmod(0o755)
-    configure(
-        project.parent / "home",
-        f'[tui]\ntheme = "auto"\n[[hooks]]\nevent = "before_tool_call"\ncommand = ["{hook}"]\n',
-    )
+    configure(project.parent / "home", f'[tui]\ntheme = "auto"\n{a_hook_that_waits_for(looking_away)}')
     with app(project, TERM_PROGRAM="ghostty") as terminal:
         terminal.wait_for("offline")
         wait_until(lambda: "\x1b]11;?" in terminal.raw, what="the question for the ground")
