@@ -17,6 +17,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.loopback_net import TricklingServer
+from tests.support.refusing_port import refusing_port
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 
@@ -387,15 +388,14 @@ async def test_a_body_that_is_no_answer_is_a_clear_error(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_refused_connection_names_the_address(dialect: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    settings = ProviderSettings(
-        type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
-    )
-    gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
-    with pytest.raises(ProviderError) as caught:
-        await gateway.open_session("mine/m", Conversation(), "").send("hi")
-    await gateway.aclose()
+    with refusing_port() as port:
+        settings = ProviderSettings(
+            type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
+        )
+        gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
+        with pytest.raises(ProviderError) as caught:
+            await gateway.open_session("mine/m", Conversation(), "").send("hi")
+        await gateway.aclose()
     expected = f"cannot connect to http://127.0.0.1:{port}: connection refused (does the server run?)"
     assert str(caught.value) == expected
     assert caught.value.retryable
