@@ -252,6 +252,7 @@ class OwnedSession:
             return ""
         if (servers := self._parts.shared.language_servers) is not None:
             await servers.aclose()
+        await self._parts.shared.end_keeping()
         await self._parts.shared.sandbox.close()
         return await work.merge()
 

@@ -50,8 +50,8 @@ from quorum.infrastructure.tools import built_in_tools as built_in_tools
 
 if TYPE_CHECKING:
     from quorum.application.ports.fleet import Fleet
-    from quorum.application.ports.workspace import FileKeeper
     from quorum.infrastructure.store.objects.object_store import ObjectStore
+    from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
     from quorum.infrastructure.store.sql.copying import CopyReport, WholeSessionWriter
 
 
@@ -79,13 +79,13 @@ def open_keeper(
     policy: PathPolicy,
     holds_secret: Callable[[bytes], bool],
     on_sensitive: Callable[[str], object],
-) -> FileKeeper:
+) -> WorkspaceKeeper:
     """What keeps files of a workspace outside any session."""
-    from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+    from quorum.infrastructure.store.snapshots import keeper
     from quorum.infrastructure.store.snapshots.reading import FileReader
 
     reader = FileReader(workspace, policy, holds_secret, on_sensitive=on_sensitive)
-    return WorkspaceKeeper(reader, storage.contents, own_paths=policy.own)
+    return keeper.WorkspaceKeeper(reader, storage.contents, own_paths=policy.own)
 
 
 def uses_bucket(table: StorageTable) -> bool:

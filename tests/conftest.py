@@ -19,6 +19,7 @@ import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
 from quorum.infrastructure.tools import built_in_tools as _table  # screens draw calls by what it knows  # noqa: F401
+from tests.support.left_watches import close_watches, note_watches
 from tests.support.long_tests import LONG_TESTS, may_have_long_tests
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
@@ -51,6 +52,15 @@ def _describe_with_test(process: BaseSubprocessTransport) -> str:
 # A process that a test leaves open is found when cycles are collected, in whatever test runs by then.
 BaseSubprocessTransport.__init__ = _start_with_test  # type: ignore[method-assign]
 BaseSubprocessTransport.__repr__ = _describe_with_test  # type: ignore[method-assign]
+
+
+note_watches()
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures, which may close them themselves
+def pytest_runtest_teardown() -> None:
+    """Leave no queue of events of the system to the next test."""
+    close_watches()
 
 
 def pytest_sessionstart() -> None:

@@ -172,6 +172,11 @@ class SharedParts:
         given = self._given
         return open_keeper(self.reader, given.record, self.own, given.settings, given.environ)
 
+    async def end_keeping(self) -> None:
+        """Keep no files any more, if any were kept."""
+        if (keeper := vars(self).get("keeper")) is not None:
+            await keeper.aclose()
+
 
 class ReviewParts:
     """Who decides that a call may run, and what they may spend: no request goes past the limiter."""

@@ -181,7 +181,8 @@ class CallerParts:
         )
 
     async def release(self) -> None:
-        """Let go of the connections to models, and of what hooks in the sandbox shared."""
+        """Let go of the connections to models, of its files, and of what hooks in the sandbox shared."""
+        await self.shared.end_keeping()
         await self.parts.gateway.aclose()
         await self.shared.sandbox.close()
 

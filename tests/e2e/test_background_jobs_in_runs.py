@@ -90,7 +90,7 @@ async def test_nothing_of_a_job_outlives_a_run_that_is_ended_by_a_signal(
         configure_for(home, server)
         server.script = [starts(sleep), Hang("silent")]
         program = await start("go", "--mode", "auto", cwd=project, env=environment(home))
-        await eventually(lambda: alive_with(sleep) and len(server.bodies) == 2, within=60)
+        await eventually(lambda: alive_with(sleep) and len(server.bodies) == 2)
 
         program.send_signal(number)
         await program.communicate()

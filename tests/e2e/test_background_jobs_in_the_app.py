@@ -31,7 +31,7 @@ def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120) -> T
 def send_away(terminal: Terminal, sleep: str) -> None:
     terminal.wait_for("offline")
     terminal.submit(f"run `sleep {sleep}`")
-    wait_until(lambda: alive_with(sleep), "the command runs")
+    terminal.wait_until(lambda: alive_with(sleep), "the command runs")
     terminal.type(CTRL_B)
     terminal.wait_for("sent to the background")
     terminal.wait_for("as job-1")
@@ -68,7 +68,7 @@ def test_a_new_session_asks_first_and_ends_the_command_only_once_the_person_agre
         terminal.submit("/new")
         terminal.wait_for("End the background commands?")
         terminal.press_when_awake("y", "1 background command ended with its session")
-        wait_until(lambda: not alive_with(sleep), "the end of the background command")
+        terminal.wait_until(lambda: not alive_with(sleep), "the end of the background command")
         terminal.type(QUIT)
         assert terminal.ended() == 0
 

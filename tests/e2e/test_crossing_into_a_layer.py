@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_full_screen import quit_app
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.layer_process import layers
 from tests.support.terminal import Terminal
@@ -40,4 +39,4 @@ def test_the_screen_the_draft_and_what_is_typed_meanwhile_stay(tmp_path: Path) -
             terminal.wait_for("mode: ask")
             assert _OTHER_SCREEN not in terminal.raw
             assert _USUAL_SCREEN not in terminal.raw
-        quit_app(terminal)
+        terminal.quit()

@@ -24,7 +24,7 @@ async def test_the_text_that_it_stood_for_is_said_again_although_its_file_is_gon
         server.script = [Hang("silent"), Say(pieces=("ok",))]
         env = environment(tmp_path)
         process = await start("/fix 12", cwd=project, env=env)
-        await eventually(lambda: len(server.bodies) == 1, within=60)
+        await eventually(lambda: len(server.bodies) == 1)
         process.kill()
         await process.communicate()
         (own / "fix.md").unlink()

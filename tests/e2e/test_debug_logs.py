@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.headless_run import Ended, environment, run_quorum_now
-from tests.support.terminal import CTRL_C, Terminal
+from tests.support.terminal import Terminal
 
 
 def quorum(home: Path, *arguments: str) -> Ended:
@@ -68,12 +68,11 @@ def test_the_app_shows_nothing_of_its_log_until_it_is_left(tmp_path: Path) -> No
     with Terminal(tmp_path, tmp_path, rows=24, columns=80, arguments=["--debug"]) as terminal:
         terminal.submit("hello")
         terminal.wait_for("hello")
-        while "turn_finished" not in "".join(log.read_text() for log in logs(tmp_path)):
-            pass
+        terminal.wait_until(
+            lambda: "turn_finished" in "".join(log.read_text() for log in logs(tmp_path)), "the end of the turn"
+        )
         assert "DEBUG quorum" not in terminal.painted
-        terminal.type(CTRL_C)
-        terminal.type(CTRL_C)
-        terminal.wait_for("the debug log is")
+        assert "the debug log is" in terminal.quit()
 
 
 @pytest.mark.long

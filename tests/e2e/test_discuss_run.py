@@ -129,7 +129,7 @@ async def test_a_silent_participant_is_not_waited_for_longer_than_the_limit(
     tmp_path: Path, project: Path
 ) -> None:
     given = scripts() | {"b": [Hang("silent")], "a": [Say(pieces=["cron"])], "mod": [synthesise("cron")]}
-    more = "[discussion]\nanswer_timeout_secs = 5\n"
+    more = "[discussion]\nanswer_timeout_secs = 20\n"
     async with discussion_rig(tmp_path / "home", given, more=more) as rig:
         ended = await rig.run(project, "discuss", "--output", "json", "queue or cron?")
     assert [p["status"] for p in ended.report["participants"]] == ["answered", "timed_out"]

@@ -12,13 +12,13 @@ from tests.support.discussion_rig import DiscussionRig, discussion_rig, review, 
 from tests.support.sse_server import Hang, Refuse, Reply, Say
 from tests.support.terminal import run_until_killed
 
-LIMIT = "[discussion]\nanswer_timeout_secs = 5\n"
+LIMIT = "[discussion]\nanswer_timeout_secs = 20\n"
 MUMBLE = Say(pieces=["I disapprove. 8/10."])
 ENDLESS = Say(pieces=["x" * 100_000] * 11, ending="stall")
 DOWN = Refuse(status=500, message="down")
 REASONS = {
     "D": "down",
-    "E": "no answer within 5 s",
+    "E": "no answer within 20 s",
     "F": "it wrote more than 1,000,000 characters",
     "G": "the model refused",
     "H": "it said nothing",

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
-from tests.support.terminal import CTRL_C, Terminal
-
-
-def quit_app(terminal: Terminal) -> None:
-    """Ctrl+C twice within a second; a turn that still runs takes the first for itself."""
-    for _ in range(3):
-        terminal.type(CTRL_C)
-        time.sleep(0.1)
-        terminal.type(CTRL_C)
-        if terminal.has_ended(within=3):
-            break
-    assert terminal.ended() == 0
+from tests.support.terminal import Terminal
 
 
 @needs_bubblewrap
@@ -38,14 +26,14 @@ def test_the_first_command_of_all_has_the_mode_offered_and_the_next_start_is_in_
         terminal.wait_for("Let edits and sandboxed commands run unasked?")
         terminal.press_when_awake("y", "mode: sandboxed")
         terminal.wait_for("exit code 0")
-        quit_app(terminal)
+        terminal.quit()
     with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
         terminal.wait_for("offline")
         terminal.wait_for("sandboxed")
         terminal.submit("run echo made > made.txt")
         terminal.wait_for("exit code 0")
         assert "run unasked" not in terminal.painted
-        quit_app(terminal)
+        terminal.quit()
 
     assert (project / "first.txt").read_text() == "first\n"
     assert (project / "made.txt").read_text() == "made\n"

@@ -334,7 +334,7 @@ def is_running(pid: int) -> bool:
     """Whether it has not ended. Of an orphan nobody may take note for a while."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -56,7 +56,7 @@ async def killed_during(stage: SessionStage, command: str) -> None:
         sys.executable, "-c", _DIES, str(stage.folder), f"{command}; touch ready; sleep {sleep}", cwd=repository
     )
     assert await process.wait() == -signal.SIGKILL
-    await eventually(lambda: not alive_with(sleep), within=60)
+    await eventually(lambda: not alive_with(sleep))
 
 
 def killed(unfinished: UnfinishedCommands) -> None:

@@ -73,7 +73,7 @@ class Work:
         await eventually(lambda: len(self.list_sleepers()) >= len(TASKS))
 
     def list_sleepers(self) -> list[int]:
-        return [pid for pid in alive_with(self.token) if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
+        return [pid for pid in alive_with(self.token) if _read_name(pid) == "sleep"]
 
     def require_untouched(self) -> None:
         assert sorted(each.name for each in self.root.iterdir()) == ["kept.txt"]
@@ -87,6 +87,14 @@ class Work:
         again = await run(*words, cwd=self.root, env=self.env, is_program=True)
         assert again.code == 3, again.err
         return {each["path"]: each["kind"] for each in again.report["staged"]["files"]}
+
+
+def _read_name(pid: int) -> str:
+    """The name of a process; nothing once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def call(*calls: tuple[str, dict[str, object]]) -> Say:
@@ -107,7 +115,7 @@ async def test_a_run(number: signal.Signals, tmp_path: Path) -> None:
         await work.are_all_at_work()
 
         ended.send_signal(number)
-        await asyncio.wait_for(ended.communicate(), 60)
+        await asyncio.wait_for(ended.communicate(), 120)
         await eventually(lambda: alive_with(work.token) == [])
         work.require_untouched()
         waits = await work.resume()

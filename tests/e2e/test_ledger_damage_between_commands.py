@@ -142,7 +142,7 @@ async def test_a_session_that_one_process_leads_is_copied_by_another_and_free_wh
 ) -> None:
     env = environment(home)
     async with SseServer("openai-chat") as model:
-        configure_for(home, model, timeout_secs=300)
+        configure_for(home, model)
         model.script = [Say(pieces=["one"])]
         session = str((await run("first", "--output", "json", cwd=project, env=env)).report["session_id"])
         model.script = [Hang("silent")]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_killed_before_sending import again, kill
-from tests.support.liveness import wait_until
-from tests.support.terminal import CTRL_C, Terminal
+from tests.support.terminal import Terminal
 
 _KEPT = {"ledger.sqlite", "ledger.sqlite-lock", "history"}
 _OF_ANY_APP = {"ledger.sqlite-wal", "ledger.sqlite-shm"}
@@ -36,18 +35,14 @@ def test_a_later_start_clears_what_kills_left(tmp_path: Path) -> None:
     with again(tmp_path) as terminal:
         ask_for_a_command(terminal, "touch begun; sleep 600")
         terminal.press_when_awake("y", "running ·")
-        while not (tmp_path / "project" / "begun").exists():
-            assert terminal.raw is not None
+        terminal.wait_until((tmp_path / "project" / "begun").exists, "the command")
         kill(terminal)
     left = list_files(tmp_path) - _OF_ANY_APP
     assert left
 
     with again(tmp_path) as terminal:
         terminal.wait_until_ready()
-        wait_until(lambda: not left & list_files(tmp_path), "the end of what was left")
-        terminal.type(CTRL_C)
-        terminal.wait_for("ctrl+c again quits")
-        terminal.type(CTRL_C)
-        assert terminal.ended() == 0
+        terminal.wait_until(lambda: not left & list_files(tmp_path), "the end of what was left")
+        terminal.quit()
 
     assert list_files(tmp_path) == set()

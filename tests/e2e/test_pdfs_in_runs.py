@@ -54,7 +54,7 @@ async def test_a_pdf_that_a_call_read_is_there_again_after_the_process_was_kille
         server.script = [Say(calls=(READ,), stop="tool_use"), Hang("silent"), OK]
         env = environment(tmp_path)
         process = await start("look at it", cwd=project, env=env)
-        await eventually(lambda: len(server.bodies) == 2, within=60)
+        await eventually(lambda: len(server.bodies) == 2)
         process.kill()
         await process.communicate()
         (project / "report.pdf").unlink()

@@ -139,13 +139,13 @@ async def test_a_reviewer_that_never_answers_is_not_waited_for_longer_than_it_ma
     tmp_path: Path, project: Path
 ) -> None:
     silent: list[list[Reply]] = [[YES], [Hang("silent")], [Hang("silent")]]
-    limit = "[quorum]\nvote_timeout_secs = 3\n"
+    limit = "[quorum]\nvote_timeout_secs = 20\n"
     async with quorum_rig(tmp_path / "home", [EDIT, DONE], silent, more=limit) as rig:
         ended = await rig.run(project)
 
     (result,) = lines_of(ended, "quorum_result")
     assert [cast["verdict"] for cast in result["votes"]] == ["approve", "model_error", "model_error"]
-    assert "no vote within 3 s" in result["votes"][1]["reasoning"]
+    assert "no vote within 20 s" in result["votes"][1]["reasoning"]
     assert ended.code == 3
 
 

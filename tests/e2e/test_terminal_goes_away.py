@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import select
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.headless_run import configure_for
 from tests.support.liveness import is_alive, wait_until
+from tests.support.sse_server import Say, SseServer
 from tests.support.terminal import CTRL_C, Terminal
 
 CTRL_Q = "\x11"
@@ -97,13 +100,19 @@ def test_closed_while_nothing_happens(keeps_sighup: bool, project: Path) -> None
 
 
 @pytest.mark.long
-def test_closed_while_an_answer_is_streamed(project: Path) -> None:
-    with app(project) as terminal:
-        terminal.wait_for("offline")
-        terminal.submit("what can you do?")
-        terminal.wait_for("working")
+async def test_closed_while_an_answer_is_streamed(project: Path) -> None:
+    def close() -> None:
+        with app(project) as terminal:
+            terminal.wait_for("scripted")
+            terminal.submit("what can you do?")
+            terminal.wait_for("I can stream")
 
-        hung_up(terminal, quorum_below(terminal))
+            hung_up(terminal, quorum_below(terminal))
+
+    async with SseServer("openai-chat") as server:
+        configure_for(project.parent / "home", server)
+        server.script = [Say(pieces=["I can stream"], ending="stall")]
+        await asyncio.to_thread(close)
 
 
 @pytest.mark.long
@@ -124,7 +133,7 @@ def test_closed_while_a_command_runs_its_processes_end_too(project: Path) -> Non
         terminal.wait_for("offline")
         daemon = f"{secrets.randbelow(9000) + 1000}.5"
         terminal.submit(f"run `sh -c 'setsid sleep {daemon} & sleep {daemon}'`")
-        wait_until(lambda: len(alive_with(daemon)) >= 2, what="the command")
+        terminal.wait_until(lambda: len(alive_with(daemon)) >= 2, what="the command")
 
         hung_up(terminal, quorum_below(terminal))
         wait_until(lambda: not alive_with(daemon), what="the end of the command")

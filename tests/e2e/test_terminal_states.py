@@ -53,23 +53,18 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
 
 
+def a_hook_that_waits_for(file: Path) -> str:
+    """The settings of one that holds up each call until there is such a file."""
+    hook = file.parent / "hook.sh"
+    hook.write_text(f"#!/bin/sh\nuntil [ -e {file} ]; do sleep 0.05; done\n", encoding="utf-8")
+    hook.chmod(0o755)
+    return f'[[hooks]]\nevent = "before_tool_call"\ncommand = ["{hook}"]\n'
+
+
 def colours_in(raw: str) -> set[str]:
     """Sequences that set a colour, the terminal's default ones too."""
     found = {match[0] for match in _SGR.finditer(raw)}
     return {each for each in found if any(int(part) in _COLOURS for part in each[2:-1].split(";") if part)}
-
-
-def quit_app(terminal: Terminal) -> str:
-    """Ctrl+C twice within a second; what is written then. A turn that still runs takes the first for itself."""
-    for _ in range(3):
-        terminal.type(CTRL_C)
-        time.sleep(0.1)
-        terminal.type(CTRL_C)
-        if terminal.has_ended(within=3):
-            break
-    last = str(terminal.process.before)
-    assert terminal.ended() == 0
-    return last
 
 
 def stop(terminal: Terminal, how: str) -> None:
@@ -80,12 +75,7 @@ def stop(terminal: Terminal, how: str) -> None:
     else:
         os.kill(pid, signal.Signals[how])
 
-    def has_stopped() -> bool:
-        """Reads what is written meanwhile, as every terminal does: else the app could not finish writing."""
-        assert terminal.raw is not None
-        return is_stopped(pid)
-
-    wait_until(has_stopped, what="the stop")
+    terminal.wait_until(lambda: is_stopped(pid), what="the stop")
 
 
 @pytest.mark.long
@@ -108,12 +98,12 @@ def test_suspended_it_gives_the_terminal_back_and_woken_it_draws_everything_anew
             os.kill(pid_of(terminal), signal.SIGCONT)
             terminal.wait_for("a draft")
             terminal.wait_for("enter sends")
-            assert ENTERED in terminal.raw
-            assert TITLE_KEPT in terminal.raw
+            wait_until(lambda: ENTERED in terminal.raw, what="the screen")
+            wait_until(lambda: TITLE_KEPT in terminal.raw, what="the title")
         terminal.type(" of mine")
         terminal.wait_for("of mine")
         taken = terminal.raw.count(TITLE_KEPT)
-        given = quit_app(terminal).count(TITLE_BACK)
+        given = terminal.quit().count(TITLE_BACK)
         assert (taken, given) == (1, 1)
 
 
@@ -135,8 +125,8 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
         terminal.press_when_awake("y", "1 replacement")
-        wait_until(lambda: "primo" in (project / "a.py").read_text(), what="the edit")
-        quit_app(terminal)
+        terminal.wait_until(lambda: "primo" in (project / "a.py").read_text(), what="the edit")
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -145,13 +135,17 @@ def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_reported_
 ) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
-        terminal.submit("run `sh -c 'sleep 2; echo it-is-over'`")
-        terminal.wait_for("running")
+        terminal.submit(
+            "run `sh -c 'touch begun; until [ -e go ]; do sleep 0.1; done; echo it-is-ov\"\"er; touch over'`"
+        )
+        terminal.wait_until((project / "begun").exists, what="the command")
         stop(terminal, "SIGTSTP")
+        (project / "go").touch()
+        wait_until((project / "over").exists, what="the end of the command while the app is stopped")
         with terminal.fresh():
             os.kill(pid_of(terminal), signal.SIGCONT)
             terminal.wait_for("it-is-over")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -170,7 +164,7 @@ def test_what_is_seen_first_is_the_whole_screen(project: Path) -> None:
 def test_an_app_that_nobody_uses_sleeps(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
-        wait_until(lambda: has_slept(pid_of(terminal)), what="a second without any work")
+        terminal.wait_until(lambda: has_slept(pid_of(terminal)), what="a second without any work")
         terminal.type("and wakes up")
         terminal.wait_for("and wakes up")
 
@@ -180,8 +174,10 @@ def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path
     with app(project) as terminal:
         terminal.wait_for("offline")
         os.kill(pid_of(terminal), signal.SIGTERM)
-        wait_until(lambda: LEFT in terminal.raw, what="the end")
-        assert terminal.raw.count(TITLE_BACK) == 1
+        assert terminal.has_ended(within=120)
+        raw = terminal.raw + str(terminal.process.before)
+        assert LEFT in raw
+        assert raw.count(TITLE_BACK) == 1
 
 
 @pytest.mark.long
@@ -208,31 +204,33 @@ def test_a_signal_that_ends_it_ends_it_with_the_terminal_restored(
 
 @pytest.mark.long
 def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> None:
+    may_ask = project.parent / "may_ask"
+    configure(project.parent / "home", a_hook_that_waits_for(may_ask))
     with app(project) as terminal:
         terminal.wait_for("offline")
-        assert "\x1b]2;project · quorum\x07" in terminal.raw
+        wait_until(lambda: "\x1b]2;project · quorum\x07" in terminal.raw, what="the title")
         terminal.submit("replace first with primo in a.py")
+        wait_until(lambda: "\x1b]2;● project · quorum\x07" in terminal.raw, what="the mark of a turn")
+        may_ask.touch()
         terminal.wait_for("y yes")
-        wait_until(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, what="the mark")
-        assert "\x1b]2;● project · quorum\x07" in terminal.raw
+        wait_until(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, what="the mark of a question")
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
 def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project: Path) -> None:
     looking_away = project.parent / "looking_away"
-    hook = project.parent / "hook.sh"
-    hook.write_text(f"#!/bin/sh\nuntil [ -e {looking_away} ]; do sleep 0.05; done\n", encoding="utf-8")
-    hook.chmod(0o755)
-    configure(project.parent / "home", f'[[hooks]]\nevent = "before_tool_call"\ncommand = ["{hook}"]\n')
+    configure(project.parent / "home", f'[tui]\ntheme = "auto"\n{a_hook_that_waits_for(looking_away)}')
     with app(project, TERM_PROGRAM="ghostty") as terminal:
         terminal.wait_for("offline")
+        wait_until(lambda: "\x1b]11;?" in terminal.raw, what="the question for the ground")
         terminal.submit("replace first with primo in a.py")
         with terminal.fresh():
-            terminal.type("\x1b[O")  # the focus is lost
-            wait_until(lambda: bool(terminal.raw), what="a frame")
+            # The focus is lost. Once the terminal's answer is taken for its theme, the app knows that, too.
+            terminal.type("\x1b[O\x1b]11;rgb:ffff/ffff/ffff\x1b\\")
+            wait_until(lambda: "48;2;251;250;248" in terminal.raw, what="the light theme")
         looking_away.touch()
         terminal.wait_for("y yes")
         reply = "\x1b]777;notify;quorum;edit needs your answer · project\x07"
@@ -246,7 +244,7 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
             terminal.type(ESCAPE)
             terminal.wait_for("interrupted")
             assert "]777;" not in terminal.raw
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -257,7 +255,7 @@ def test_what_is_dropped_on_a_terminal_that_is_not_looked_at_arrives(project: Pa
         terminal.wait_for("read a.py")
         terminal.submit("")
         terminal.wait_for("first = 1")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -278,7 +276,7 @@ def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> N
         assert colours_in(terminal.raw) == set()
         assert _SGR.search(terminal.raw)  # bold, dim and reverse are there
         terminal.type(CTRL_C)
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -286,7 +284,7 @@ def test_an_empty_no_color_wants_nothing(project: Path) -> None:
     with app(project, NO_COLOR="") as terminal:
         terminal.wait_for("offline")
         assert colours_in(terminal.raw)
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -300,7 +298,7 @@ def test_on_a_terminal_of_256_colours_grounds_are_grey_and_neither_black_nor_nav
         assert {233, 234} <= grounds
         assert not {16, 17} & grounds
         terminal.press_when_awake("n", "rejected")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -314,7 +312,7 @@ def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
             colours = colours_in(terminal.raw)
         assert colours
         assert [each for each in colours if re.search("[34]8[;:]", each)] == []
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -327,7 +325,7 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
             for line in (r"\x1b\[1;4;31;49mfirst", r"\x1b\[1;4;32;49mprimo"):
                 wait_until(lambda line=line: re.search(line, terminal.raw) is not None, what=line)
         terminal.press_when_awake("n", "rejected")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -346,7 +344,7 @@ def test_on_a_light_terminal_of_16_colours_nothing_is_yellow_or_cyan(project: Pa
             assert "35" in codes
             assert not {"33", "36", "93", "96"} & codes
         terminal.press_when_awake("n", "rejected")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -366,7 +364,7 @@ def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(proj
         terminal.press_when_awake("n", "rejected")
         terminal.submit("read a.py")
         terminal.wait_for("first = 1")
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long
@@ -374,9 +372,11 @@ def test_for_a_screen_reader_the_terminals_cursor_is_there_from_the_start(projec
     with app(project, "--screen-reader") as terminal:
         terminal.wait_for("prompt:")
         terminal.wait_for("offline")
-        assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l")
+        wait_until(  # it is hidden while a frame is painted
+            lambda: terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l"), what="the cursor"
+        )
         assert not re.search("[─│╭╮╰╯]", terminal.painted)
-        quit_app(terminal)
+        terminal.quit()
 
 
 @pytest.mark.long(after=1)
@@ -414,7 +414,7 @@ def test_with_a_stream_that_is_no_terminal_it_refuses_in_a_sentence(
         cwd=str(project),
         env=environment(project.parent / "home", TERM="xterm-256color"),
         encoding="utf-8",
-        timeout=30,
+        timeout=120,
     )
     said.expect("code 2")
     assert "terminal" in (said.before or "") + elsewhere.read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,11 +26,16 @@ if [ ! -e go ]; then touch checking; while [ ! -e go ]; do sleep 0.05; done; fi
 """
 PAGER = r"""#!/bin/sh
 printf '%s\n' "$(cat)" >> "$HOME/told.jsonl"
-[ -e "$HOME/paged" ] || { touch "$HOME/paged"; sleep 9; }
+[ -e "$HOME/paged" ] || { touch "$HOME/paged"; until [ -e "$HOME/killed" ]; do sleep 0.1; done; }
 """
-# Stands before the real one, and stops before it signs for the first time.
+# Stands before the real one, and stops before it signs for the first time, until `quorum` is killed.
 SIGNER = """#!/bin/sh
-case "$*" in *"-Y sign"*) [ -e "$HOME/signing" ] || { touch "$HOME/signing"; sleep 60; };; esac
+case "$*" in
+*"-Y sign"*)
+    [ -e "$HOME/signing" ] || {
+        touch "$HOME/signing"; until [ -e "$HOME/killed" ]; do sleep 0.1; done; exit 1
+    };;
+esac
 exec PROGRAM "$@"
 """
 RULE = '[[signatures]]\ncalls = ["run_command(echo signed *)"]\nneeded = 2\npeople = ["ada", "bob", "cyn"]\n'
@@ -61,18 +66,36 @@ def write_program(path: Path, text: str) -> Path:
     return path
 
 
+def fill(pipe: int) -> None:
+    """Have a pipe take nothing more: who prints there waits."""
+    os.set_blocking(pipe, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(4096))
+    os.set_blocking(pipe, True)
+
+
 async def kill_once(machine: Namespace, is_reached: Callable[[], bool], *words: str, **more: str) -> None:
-    """Start `quorum`, and kill it, and nothing else, as soon as it is where it should be."""
-    process = await asyncio.create_subprocess_exec(
-        *machine.build_command(*words),
-        env=environment(machine.home, **more),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    await eventually(lambda: is_reached() or process.returncode is not None)
-    assert process.returncode is None, "it ended before"
-    os.kill(process.pid, signal.SIGKILL)
-    await process.wait()
+    """Start `quorum`, and kill it, and nothing else, as soon as it is where it should be.
+
+    A run cannot end before: it has to print what it came to, and cannot.
+    """
+    reader, writer = os.pipe()
+    if words[0] == "run":
+        fill(writer)
+    with os.fdopen(reader, "rb") as output:
+        process = await asyncio.create_subprocess_exec(
+            *machine.build_command(*words),
+            env=environment(machine.home, **more),
+            stdout=writer,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        os.close(writer)
+        await eventually(lambda: is_reached() or process.returncode is not None)
+        assert process.returncode is None, "it ended before"
+        process.kill()
+        await process.wait()
+        await asyncio.to_thread(output.read)  # to the end: what made the namespace is gone before `quorum` is
 
 
 @pytest.mark.long
@@ -104,6 +127,7 @@ async def test_a_session_of_three_kills_has_its_checks_signatures_receipt_and_ch
 
         server.script = [Say(pieces=["one, again"]), call(2, "echo signed >> made.txt")]
         await kill_once(machine, (homes["ada"] / "paged").exists, *words, "--continue", **ada)
+        (homes["ada"] / "killed").touch()
         left = await quorum(*words, "--continue", **ada)
         assert left.returncode == 3, left.stdout + left.stderr
         (digest,) = json.loads(left.stdout)["waiting"]
@@ -111,6 +135,7 @@ async def test_a_session_of_three_kills_has_its_checks_signatures_receipt_and_ch
         path = f"{signer.parent}{os.pathsep}{os.environ['PATH']}"
         signing = ("inbox", "approve", digest)
         await kill_once(machine, (homes["bob"] / "signing").exists, *signing, **bob, PATH=path)
+        (homes["bob"] / "killed").touch()
         unsigned = json.loads((await quorum("inbox", "--json", **ada)).stdout)
         first = await quorum(*signing, **bob, PATH=path)
         early = await quorum(*words, "--continue", **ada)

@@ -51,11 +51,7 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         edited = [path.read_text() for path in tmp_path.glob("quorum-tour-*/shop/shop.py")]
         assert len(edited) == 1
         assert "price * quantity" in edited[0]
-        with terminal.fresh():
-            terminal.type(CTRL_C)
-            terminal.wait_for("again quits")
-            terminal.type(CTRL_C)
-            assert terminal.ended() == 0
+        terminal.quit()
 
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"elsewhere", "home"}

@@ -11,7 +11,7 @@ from quorum.infrastructure import blocking
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from tests.infrastructure.tools.calling import TestControls
 
-_PATIENCE = 10
+_PATIENCE = 120
 
 
 class Work:

@@ -15,7 +15,7 @@ import aiohttp
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_SECS = 120.0
-_WAIT_SECS = 60.0
+_WAIT_SECS = 120.0
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.002, 0.05
 
 

@@ -21,7 +21,7 @@ def list_children(pid: int) -> list[int]:
     """The children of a process with one thread; none where it is gone."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 

@@ -27,6 +27,11 @@ def can_fork(env: Mapping[str, str]) -> bool:
     return env.get("LANG") == "C.UTF-8" and not any(name.startswith(_READ_AS_IT_STARTS) for name in env)
 
 
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # its end is told a moment after it
+        os.kill(pid, number)
+
+
 class ForkedQuorum:
     """The running process: the part of `asyncio.subprocess.Process` that tests use."""
 
@@ -63,7 +68,7 @@ class ForkedQuorum:
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if not self._ended.done():
-            os.kill(self.pid, number)
+            _kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -101,7 +106,7 @@ class ForkedBesides:
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            _kill(self.pid, number)
 
     def kill(self) -> None:
         """End it at once."""

@@ -59,7 +59,7 @@ def configure(home: Path, text: str) -> None:
     (folder / "quorum.toml").write_text(text, encoding="utf-8")
 
 
-def configure_for(home: Path, server: SseServer, *, retries: int = 0, timeout_secs: float = 20) -> None:
+def configure_for(home: Path, server: SseServer, *, retries: int = 0, timeout_secs: float = 300) -> None:
     """Configure the scripted server as the provider `local`."""
     configure(
         home,

@@ -9,7 +9,7 @@ import signal
 import socket
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +17,10 @@ from types import TracebackType
 import pexpect
 from ptyprocess import PtyProcess
 
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tests.support.forked_quorum import can_fork, fork_quorum_in_a_terminal
 from tests.support.headless_run import QUORUM, environment
+from tests.support.liveness import wait_until
 
 # Terminal sequences, so that what was painted can be searched as text.
 _SEQUENCES = re.compile(
@@ -151,43 +153,70 @@ class Terminal:
         self._raw = ""
         yield
 
-    def wait_for(self, text: str, timeout: float = 60) -> None:
+    def wait_for(self, text: str, timeout: float = 120) -> None:
         """Until this text has been painted. Raises AssertionError with what was painted instead."""
-        if text in self.painted:
-            return
+        self.wait_for_any(text, timeout=timeout)
+
+    def wait_for_any(self, *texts: str, timeout: float = 120) -> str:
+        """Until one of these texts has been painted, and which: a state that passes may never be seen on a busy
+        machine, where what follows it comes as soon. Raises AssertionError as `wait_for` does."""
         deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            try:
-                self._raw += self.process.read_nonblocking(65536, timeout=0.2)
-            except pexpect.TIMEOUT:
-                continue
-            except pexpect.EOF:
-                break
-            if text in self.painted:
-                return
-        raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
+        while True:
+            painted = self.painted
+            if (found := next((text for text in texts if text in painted), None)) is not None:
+                return found
+            if time.monotonic() > deadline or not self._read_more():
+                named = " or ".join(map(repr, texts))
+                raise AssertionError(f"{named} was never painted; the last was:\n{self.painted[-3000:]}")
 
     def wait_until_ready(self) -> None:
         """Until the session of a new app with the offline model is open: the welcome names its model."""
         self.wait_for("offline/offline")
 
-    def press_when_awake(self, key: str, expected: str, *, within: float = 8) -> None:
+    def wait_until(self, holds: Callable[[], object], what: str) -> None:
+        """Wait for what the app does. What it paints meanwhile is taken, as every terminal does: else it could
+        not go on. Raises AssertionError with `what` that is."""
+
+        def looks_on() -> object:
+            self._drain()
+            return holds()
+
+        wait_until(looks_on, what)
+
+    def press_when_awake(self, key: str, expected: str, *, within: float = 100) -> None:
         """Press a key of a dialog until its guard has let it through and what it leads to is painted.
 
         `expected` must be text that was not on the screen before, since a repaint of it would count as well.
         `within` is generous, because a key that is pressed twice may do something else the second time.
         """
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what it asks for
             with self.fresh():
                 self.type(key)
                 try:
-                    self.wait_for(expected, timeout=within)
+                    painted = self.wait_for_any(expected, CAME_TOO_EARLY, timeout=within)
                 except AssertionError:
                     continue
-                return
+                if painted == expected:
+                    return
         raise AssertionError(f"{key!r} did not lead to {expected!r}:\n{self.painted[-2000:]}")
+
+    def quit(self) -> str:
+        """Ctrl+C twice within a second, until both were seen so, also by a busy machine: what is written then.
+
+        A turn that still runs takes the first for itself.
+        """
+        deadline = time.monotonic() + 120
+        while True:
+            self.type(CTRL_C)
+            time.sleep(0.1)
+            self.type(CTRL_C)
+            if self.has_ended(within=5) or time.monotonic() > deadline:
+                break
+        last = str(self.process.before)
+        assert self.ended() == 0
+        return last
 
     def hang_up(self) -> None:
         """Take the terminal away, as a closed window does."""
@@ -201,12 +230,22 @@ class Terminal:
             return False
         return True
 
-    def ended(self, timeout: float = 60) -> int:
+    def ended(self, timeout: float = 120) -> int:
         """Wait for the app's end; its exit code."""
         self.process.expect(pexpect.EOF, timeout=timeout)
         self.process.close()
         assert self.process.exitstatus is not None
         return self.process.exitstatus
+
+    def _read_more(self) -> bool:
+        """Take what is painted within a moment; whether there may be more."""
+        try:
+            self._raw += self.process.read_nonblocking(65536, timeout=0.2)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        return True
 
     def _drain(self) -> None:
         while True:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from textual import events
@@ -11,6 +10,7 @@ from quorum.tui.terminal.background_colour import BackgroundReplies, BackgroundR
 from quorum.tui.terminal.input import TerminalKeys
 from quorum.tui.themes.own import DARK, LIGHT
 from tests.support.app_stage import on_stage
+from tests.support.liveness import wait_until
 from tests.support.terminal import Terminal
 
 WHITE, BLACK = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\", "\x1b]11;rgb:0000/0000/0000\x07"
@@ -169,15 +169,13 @@ def test_a_terminal_is_asked_after_the_first_paint_and_its_late_answer_is_not_ty
     (config / "quorum.toml").write_text('[tui]\ntheme = "auto"\n')
     with Terminal(tmp_path, tmp_path, rows=24, columns=80, arguments=[]) as terminal:
         terminal.wait_for("offline")
-        while "\x1b]11;?" not in terminal.raw:
-            time.sleep(0.01)
+        wait_until(lambda: "\x1b]11;?" in terminal.raw, "the question")
         assert terminal.raw.index("\x1b[?1049h") < terminal.raw.index("\x1b]11;?")
         terminal.type("typed")
         terminal.type(WHITE[:7])
         with terminal.fresh():
             terminal.type(WHITE[7:])
-            while "48;2;251;250;248" not in terminal.raw:  # the background of the light theme
-                pass
+            wait_until(lambda: "48;2;251;250;248" in terminal.raw, "the background of the light theme")
         terminal.type(" on")
         terminal.wait_for("typed on")
         assert not re.search(r"11;|rgb:|ffff", terminal.painted)

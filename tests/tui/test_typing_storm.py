@@ -82,6 +82,9 @@ QUESTIONS: dict[str, Ask] = {
 }
 
 
+_MOST_TRIES = 60
+
+
 async def settle(stage: Stage) -> None:
     """Wait until what was posted is worked off, on the way to the widget in focus and back."""
     for _ in range(2):
@@ -89,8 +92,10 @@ async def settle(stage: Stage) -> None:
             if node is not None and node.is_running:
                 passed = asyncio.Event()
                 node.call_next(passed.set)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(passed.wait(), 1)
+                tries = 0
+                while not passed.is_set() and node.is_running and (tries := tries + 1) <= _MOST_TRIES:
+                    with suppress(TimeoutError):  # of one that ends meanwhile
+                        await asyncio.wait_for(passed.wait(), 1)
 
 
 class Typist:

@@ -272,10 +272,11 @@ class WorkspaceKeeper:
             self._early = asyncio.create_task(self._keep_early(), name="keep-early")
 
     async def aclose(self) -> None:
-        """Keep nothing in the background any more."""
+        """Keep nothing in the background any more, and let go of the events of the system."""
         if self._early is not None:
             self._early.cancel()
             await asyncio.wait([self._early])
+        await asyncio.to_thread(self._watch.close)
 
     async def _keep_early(self) -> None:
         await asyncio.sleep(self._limits.early_secs)

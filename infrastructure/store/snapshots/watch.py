@@ -398,6 +398,12 @@ class WorkspaceWatch:
                 return look
         return await asyncio.to_thread(self._look, paths or ())
 
+    def close(self) -> None:
+        """Use no events of the system any more. Blocks until a look that is under way has ended."""
+        self._may_watch = False
+        with self._lock:
+            self._forget()
+
     def list_touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
         """The paths at which something happened between two looks; None where that is not known."""
         with self._lock:

@@ -65,7 +65,10 @@ async def _merge(layer: EnteredLayer, settings: Settings, files: Sequence[Path])
         said += storage.notices
         keeper = open_keeper(storage, workspace, policy, build_secret_test(mask), secrets.learn_from_file)
         open_record = open_stored_records(storage, layer.folder.workspace, open_events)
-        await LeftWork(layer, os.environ, keeper, open_record, tell).merge()
+        try:
+            await LeftWork(layer, os.environ, keeper, open_record, tell).merge()
+        finally:
+            await keeper.aclose()
     finally:
         storage.close()
     return said

@@ -98,7 +98,7 @@ def test_a_match_that_straddles_pieces_is_found_from_either_side(tmp_path, place
     assert "needle" in "".join(lines.read_lines(number, 2))
 
 
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, unchecked=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.text(st.sampled_from("ab é\t"), max_size=9), max_size=30),
     ending=st.sampled_from(["", "\n"]),

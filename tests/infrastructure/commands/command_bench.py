@@ -101,7 +101,7 @@ def alive_with(argument: str) -> list[int]:
     return found
 
 
-async def eventually(condition: Callable[[], object], within: float = 60.0) -> None:
+async def eventually(condition: Callable[[], object], within: float = 120.0) -> None:
     deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, "this did not become true in time"

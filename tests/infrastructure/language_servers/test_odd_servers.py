@@ -16,16 +16,9 @@ from quorum.infrastructure.language_servers.channel import LanguageServerFailed
 from quorum.infrastructure.language_servers.lookups import Lookup
 from tests.infrastructure.commands.command_bench import alive_with, eventually
 from tests.infrastructure.language_servers.lsp_bench import LspBench, a_bench
+from tests.support.liveness import is_alive
 
 BROKEN = "x = BROKEN\n"
-
-
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
 
 
 async def test_a_server_is_started_by_its_first_use_and_ended_with_the_session(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ async def test_a_redirect_to_another_host_is_not_followed_and_carries_no_token_t
             return RedirectResponse(elsewhere, status_code=status)
 
         async with http_server(redirect) as url:
-            table = McpServerTable(url=url, bearer_token_env="TOKEN", timeout_secs=5)
+            table = McpServerTable(url=url, bearer_token_env="TOKEN", timeout_secs=120)
             async with ServerBench(tmp_path, environ={"TOKEN": "t0k3n"}, plain=table) as bench:
                 assert await bench.servers.settle() == ()
 

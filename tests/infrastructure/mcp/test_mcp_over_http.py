@@ -89,7 +89,7 @@ async def test_an_answer_whose_stream_breaks_off_is_read_to_its_end_without_a_se
     server = StreamingServer(resumes=True, ends_gets=ends_gets)
     async with (
         serve(server.handle) as url,
-        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
     ):
         assert await bench.servers.settle() == ()
         assert await bench.call(ECHO) == "at last"
@@ -102,7 +102,7 @@ async def test_a_review_names_the_machine_of_a_server_and_what_it_says_of_the_to
     server = StreamingServer(resumes=True, ends_gets=0)
     async with (
         serve(server.handle) as url,
-        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
     ):
         await bench.servers.settle()
         seal = await bench.seal(ECHO)
@@ -116,7 +116,7 @@ async def test_where_a_stream_cannot_go_on_the_call_ends_and_is_not_sent_again(t
     server = StreamingServer(resumes=False)
     async with (
         serve(server.handle) as url,
-        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
     ):
         await bench.servers.settle()
         with pytest.raises(ToolError, match="whether the call took effect"):
@@ -136,7 +136,7 @@ async def test_of_a_server_of_the_older_transport_the_person_reads_what_to_set(
 
     async with (
         serve(older) as url,
-        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
     ):
         (notice,) = await bench.servers.settle()
 
@@ -150,7 +150,7 @@ async def test_of_an_address_that_is_none_of_a_server_the_status_is_told(tmp_pat
 
     async with (
         serve(nothing) as url,
-        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=20)) as bench,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
     ):
         (notice,) = await bench.servers.settle()
 

@@ -112,7 +112,7 @@ async def test_an_empty_text_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.long
 async def test_prompts_that_are_not_listed_keep_no_tool_away(tmp_path: Path) -> None:
-    table = a_server({"prompts": "hang"}, start_timeout_secs=4)
+    table = a_server({"prompts": "hang"}, start_timeout_secs=20)
     async with ServerBench(tmp_path, plain=table) as bench:
         (notice,) = await bench.servers.settle()
 

@@ -36,7 +36,7 @@ ADDRESS = {"mode": "url", "message": "Sign here", "url": "https://sign.example/x
 
 
 def asking(*questions: dict[str, Any], **plan: object) -> Any:
-    return a_server({"tools": [a_tool("ask_person")], "questions": list(questions), **plan}, timeout_secs=20.0)
+    return a_server({"tools": [a_tool("ask_person")], "questions": list(questions), **plan}, timeout_secs=120.0)
 
 
 async def said(bench: ServerBench) -> Any:
@@ -145,12 +145,12 @@ async def test_after_ten_questions_about_one_call_the_person_is_left_alone(tmp_p
 
 @pytest.mark.long
 async def test_the_time_of_a_call_stands_still_while_the_person_thinks(tmp_path: Path) -> None:
-    table = a_server({"tools": [a_tool("ask_person")], "questions": [FORM]}, timeout_secs=2)
+    table = a_server({"tools": [a_tool("ask_person")], "questions": [FORM]}, timeout_secs=6)
     async with ServerBench(tmp_path, plain=table) as bench:
 
         async def think(_: ServerQuestion) -> ServerAnswer:
             with suppress(TimeoutError):  # longer than the call may take
-                await asyncio.wait_for(asyncio.Event().wait(), 2.5)
+                await asyncio.wait_for(asyncio.Event().wait(), 7)
             return ServerAnswer(action=ServerAction.DECLINE)
 
         bench.person.answers_server = think

@@ -15,6 +15,7 @@ from quorum.domain.shell.network_hosts import AskedHost, HostList, sort_entries
 from quorum.infrastructure.execution.network import host_proxy
 from quorum.infrastructure.execution.network.host_proxy import NOT_LISTED, HostProxy
 from tests.infrastructure.network.test_client_hello import a_hello
+from tests.support.refusing_port import refusing_port
 
 CONNECT = b"CONNECT pypi.org:443 HTTP/1.1\r\n\r\n"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -222,10 +223,9 @@ async def test_a_port_that_was_named_may_speak_any_language_but_tls_for_another(
 
 
 async def test_a_name_without_address_and_a_host_that_does_not_answer_are_told_apart() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    async with a_proxy(f"pypi.org:{port}", "127.0.0.1") as client:
-        assert b"Connect call failed" in await client.send(b"CONNECT pypi.org:%d HTTP/1.1\r\n\r\n" % port)
+    with refusing_port() as port:
+        async with a_proxy(f"pypi.org:{port}", "127.0.0.1") as client:
+            assert b"Connect call failed" in await client.send(b"CONNECT pypi.org:%d HTTP/1.1\r\n\r\n" % port)
     async with a_proxy("pypi.org", leads_to=()) as client:
         assert b"it has no address" in await client.send(CONNECT)
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.calls.tool import ToolResultMessage
@@ -292,7 +292,7 @@ def _is_needed(dialect: Dialect, response: LlmResponse, block: ReasoningBlock | 
     return is_whole and (bool(response.text_content().strip()) or response.has_tool_calls())
 
 
-MANY = examples(150, suppress_health_check=[HealthCheck.too_slow])
+MANY = examples(150)
 
 
 @pytest.mark.long(after=1)

@@ -17,6 +17,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.loopback_net import TricklingServer
+from tests.support.refusing_port import refusing_port
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 
@@ -126,8 +127,8 @@ async def test_an_answer_that_was_only_announced_is_asked_for_again(rig: ServerR
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_signs_of_life_hold_off_the_timeout(dialect: Any) -> None:
-    async with server_rig(dialect, timeout_secs=2.0, max_retries=0) as rig:
-        rig.script(Say(pieces=("at last",), pings=6, ping_secs=0.5))
+    async with server_rig(dialect, timeout_secs=4.0, max_retries=0) as rig:
+        rig.script(Say(pieces=("at last",), pings=10, ping_secs=0.5))
         response = await rig.session.send("hi")
     assert response.text_content() == "at last"
 
@@ -259,11 +260,11 @@ async def test_an_error_instead_of_an_answer_may_be_tried_again(rig: ServerRig) 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> None:
-    async with server_rig(dialect, timeout_secs=1) as rig:
+    async with server_rig(dialect, timeout_secs=3) as rig:
         rig.script(Say(pieces=("so",), ending="stall"))
         error, _ = await _failure(rig)
         assert error.kind is ProviderErrorKind.TIMEOUT
-        assert "sent nothing for 1 s" in str(error)
+        assert "sent nothing for 3 s" in str(error)
         assert len(rig.conversation.messages) == 2
         async with asyncio.timeout(60):
             await rig.server.disconnected.wait()
@@ -387,15 +388,14 @@ async def test_a_body_that_is_no_answer_is_a_clear_error(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_refused_connection_names_the_address(dialect: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    settings = ProviderSettings(
-        type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
-    )
-    gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
-    with pytest.raises(ProviderError) as caught:
-        await gateway.open_session("mine/m", Conversation(), "").send("hi")
-    await gateway.aclose()
+    with refusing_port() as port:
+        settings = ProviderSettings(
+            type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
+        )
+        gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
+        with pytest.raises(ProviderError) as caught:
+            await gateway.open_session("mine/m", Conversation(), "").send("hi")
+        await gateway.aclose()
     expected = f"cannot connect to http://127.0.0.1:{port}: connection refused (does the server run?)"
     assert str(caught.value) == expected
     assert caught.value.retryable

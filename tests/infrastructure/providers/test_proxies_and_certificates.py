@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.failures import find_proxy
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
+from tests.support.refusing_port import refusing_port
 from tests.support.sse_server import Dialect, Say, scripted_events
 
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
@@ -167,10 +167,9 @@ async def test_a_proxy_that_refuses_the_way_is_not_asked_again(monkeypatch: pyte
 
 
 async def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    monkeypatch.setenv("ALL_PROXY", f"http://me:hunter2@127.0.0.1:{port}")
-    error = await _failure("anthropic")
+    with refusing_port() as port:
+        monkeypatch.setenv("ALL_PROXY", f"http://me:hunter2@127.0.0.1:{port}")
+        error = await _failure("anthropic")
     assert str(error) == (
         f"cannot connect to https://{HOST} through the proxy http://127.0.0.1:{port} of ALL_PROXY: "
         "connection refused (does the server run?)"

@@ -15,6 +15,8 @@ from quorum.infrastructure.files import inotify
 from quorum.infrastructure.files.inotify import FolderEvent, Inotify
 from quorum.infrastructure.store.snapshots import watch as watch_module
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
+from tests.support.left_watches import close_watches
+from tests.support.real_session import SessionStage, shell
 
 
 async def test_every_way_of_changing_a_file_is_seen(tmp_path: Path) -> None:
@@ -300,6 +302,34 @@ async def test_without_events_every_look_is_at_all_files(
     after = await watch.look()
     assert sorted(after.marks) == [str(tmp_path / "folder" / name) for name in "ab"]
     assert watch.list_touched(before, after) is None
+
+
+async def test_a_watch_that_is_closed_looks_on_without_a_queue_of_events(tmp_path: Path) -> None:
+    before = open_queues()
+    watch = WorkspaceWatch([str(tmp_path)])
+    await watch.look()
+    assert open_queues() == before + 1
+    await asyncio.to_thread(watch.close)
+    assert open_queues() == before
+    (tmp_path / "a").touch()
+    assert list((await watch.look()).marks) == [str(tmp_path / "a")]
+    assert open_queues() == before
+
+
+async def test_a_session_that_is_closed_leaves_no_queue_of_events(tmp_path: Path) -> None:
+    before = open_queues()
+    async with SessionStage(tmp_path).opened() as session:
+        await session.turn(shell("true"))
+        assert open_queues() == before + 1
+    assert open_queues() == before
+
+
+async def test_what_a_test_leaves_open_is_closed_before_the_next(tmp_path: Path) -> None:
+    before = open_queues()
+    left = WorkspaceWatch([str(tmp_path)])
+    await left.look()
+    await asyncio.to_thread(close_watches)
+    assert open_queues() == before
 
 
 @pytest.mark.long

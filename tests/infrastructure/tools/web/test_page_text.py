@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import venv
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ async def text_of(html: str, most: int = 10_000) -> PageText:
 
 def children() -> set[int]:
     """The processes that this one started and that are not gone."""
-    return {
-        int(pid) for tasks in Path("/proc/self/task").glob("*/children") for pid in tasks.read_text().split()
-    }
+    found = set[int]()
+    for tasks in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found.update(map(int, tasks.read_text().split()))
+    return found
 
 
 async def new_children(before: set[int]) -> set[int]:
