@@ -314,10 +314,12 @@ class TextualCallReader:
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         # what stands behind may say that it is only shown
         row_end = self._find_row_end(mark, outcome, is_whole=is_whole) if isinstance(outcome, ReadCalls) else 0
-        is_followed = is_whole or (row_end is not None and len(self._pending) - row_end > _MARGIN)
+        words, goes_on = self._get_words_behind(row_end or 0)
+        least = _MARGIN if goes_on else _TAIL
+        is_followed = is_whole or (row_end is not None and len(self._pending) - row_end > least)
         match outcome:
-            case ReadCalls(_, end) if is_followed and self._is_mentioned(
-                mark, match.start(), end, row_end or end
+            case ReadCalls(_, end) if is_followed and (
+                asks_leave(words, is_all=not goes_on) or self._is_mentioned(mark, match.start(), end)
             ):
                 self._begun, self._known_calls = "", 0
                 self._from, self._retry_at = end, 0
@@ -367,14 +369,18 @@ class TextualCallReader:
             self._row_calls += 1
         return end
 
-    def _is_mentioned(self, form: Form, at: int, end: int, row_end: int) -> bool:
-        place, behind = (
-            CallPlace(line=self._get_line(at), before=self._get_before(at)),
-            self._pending[end : end + _TAIL],
-        )
+    def _is_mentioned(self, form: Form, at: int, end: int) -> bool:
+        place = CallPlace(line=self._get_line(at), before=self._get_before(at))
+        behind = self._pending[end : end + _TAIL]
         is_explained = self._pending.startswith("```", at) and behind.lstrip()[:1] not in ("", "`", "<")
-        is_left_open = asks_leave(self._pending[row_end : row_end + _TAIL])
-        return is_explained or is_left_open or place.is_mentioned(behind, form.opening)
+        return is_explained or place.is_mentioned(behind, form.opening)
+
+    def _get_words_behind(self, row_end: int) -> tuple[str, bool]:
+        """The words behind calls that end here, and whether the answer goes on behind them."""
+        behind = self._pending[row_end : row_end + _TAIL + 1]
+        starts = (*self._family.starts, *self._result_starts)
+        ends = min((at for start in starts if (at := behind.find(start)) >= 0), default=len(behind))
+        return compile_once(_TURN_END).sub("", behind[: min(ends, _TAIL)]), min(ends, _TAIL) < len(behind)
 
     def _reread(self) -> None:
         """Look at what is pending in pieces again."""

@@ -98,6 +98,8 @@ _ITEM_SENTENCE = rf"{_ITEM}(?!{_BEGINS_CALL})[^\n]*[\w,] ?\Z"
 _ITEM_VERB = rf"{_ITEM}(?!{_BEGINS_CALL}|\w+ing\b)[a-z][^\n]*[\w,] ?\Z"
 # what stands before and behind a listing
 _DELIMITER = r"(?:.*[ \t=(])?(?P<mark>-{4,}|={4,}|\.{4,}|\+{4,}|/{4,}|\"{3}|'{3})\Z"
+# between two sentences; a choice belongs to its question
+_SENTENCE = r"(?<=[.!?？。！؟])\s*(?=[^\s*_\"'”’»」』)\](\[])"
 _DIRECTIVE = r"(?s)(?:.*\n)?(?:\.\. [\w-]+::[^\n]*|[^\n]*::)\n\s*\Z"
 # words behind a call that leave it to the person whether it is made
 _ASKS_LEAVE = (
@@ -107,15 +109,71 @@ _ASKS_LEAVE = (
     r"permission to\b|(?:let me know|tell me) (?:if|whether|when) (?:i|we) (?:should|may|can|shall)\b|"
     r"(?:ok(?:ay)?|proceed|agreed|go ahead|run it|yes or no)\s*\?|(?:please )?confirm\b|"
     r"(?:awaiting|waiting for) (?:your )?(?:approval|confirmation|permission|go-ahead)\b|"
-    r"which (?:one|option|of (?:these|those|the two))\b|"
-    r"(?:soll|darf|kann) ich\b|einverstanden\?|(?:dois|puis|peux)-je\b|¿|posso\b|devo\b|mogę\b|можно\b|"
-    r"要我|是否|可以吗|よろしい|いいですか|진행할까요)"
+    r"which (?:one|option|of (?:these|those|the two))\b)"
+)
+# the end of a question in any script: its mark, or the particle that stands for one, and what may close it
+_QUESTION_END = (
+    r"(?:[?？؟՞⁇⁈]!?|[\u0370-\u03ff\u1f00-\u1fff][;\u037e]|[吗嗎か][。.!]?|"
+    r"(?:ไหม|มั้ย|หรือไม่|หรือเปล่า)(?:ครับ|คะ|ค่ะ)?)"
+    r"[\s*_\"'”’»」』)\]]*+(?:[(\[]\w{1,8} ?/ ?\w{1,8}[)\]]:?\s*)?+\Z"
+)
+# a question for what else there is to do, which leaves the call alone
+_ASKS_FOR_MORE = (
+    r"(?i)\b(?:else|anything more|what(?:['’]s)? next|sonst|weiteres|noch etwas|algo más|otra cosa|autre chose|"
+    r"altro|mais alguma|outra coisa|anders|другое|ещё|еще|coś jeszcze|başka)\b|"
+    r"其他|别的|還有|还有|他に|ほかに|다른|غير ذلك|آخر"
+)
+# a request or a condition that the person allows it, in one sentence: who says that does not do it yet
+_PLEASE = (
+    r"(?:\b(?:please|bitte|por favor|merci de|veuillez|s['’]il (?:vous|te) pla[iî]t|per (?:favore|piacere)|"
+    r"proszę|пожалуйста|прошу|lütfen|vui lòng|xin|silakan|mohon|tolong|alsjeblieft|gelieve|παρακαλώ|prosím)\b|"
+    r"[请請](?!求)|ください|下さい|お願い|주세요|주십시오|من فضلك|يرجى|الرجاء|कृपया|"
+    r"\b(?:if you|wenn (?:du|sie)|falls (?:du|sie)|si (?:vous|tu|estás|está|usted)|se (?:sei|você|vuoi)|als je|"
+    r"jeśli|если|nếu|eğer|jika)\b|如果|もし|만약|إذا|अगर)"
+)
+_ALLOW = (
+    r"(?:\b(?:confirm|conferm|bestätig|approv|genehmig|zustimm|einverstanden|autori[sz]|approuv|aprob|aprueb|aprov|"
+    r"consent|agree|d['’]accord|de acuerdo|d['’]accordo|concord|potwierd|zatwierd|zgadza|подтверд|одобр|разреш|"
+    r"соглас|bevestig|goedkeur|akkoord|onayla|xác nhận|đồng ý|konfirm|setuju|επιβεβαι|potvr)|"
+    r"确认|確認|批准|同意|承認|許可|확인|승인|허락|동의|تأكيد|أكد|الموافقة|موافق|पुष्टि|सहमत)"
+)
+_ASKS_TO_ALLOW = (
+    rf"(?i)[^\n]{{0,80}}?(?:{_PLEASE}[^\n.!?。！？]{{0,60}}{_ALLOW}|"
+    rf"{_ALLOW}[^\n.!?。！？,、，،]{{0,30}}{_PLEASE})"
+)
+# a question whether the one who asks it may, or is to, do something
+_MAY_I = (
+    r"(?i)(?:\b(?:(?:shall|should|may|can) (?:i|we)|(?:do you want|would you like) me to|"
+    r"(?:soll(?:te)?|darf|kann|dürfte) ich|(?:möchtest du|möchten sie|willst du|wollen sie),? dass ich|"
+    r"(?:puis|dois|peux)-je|(?:voulez-vous|veux-tu|souhaitez-vous) que je|puedo|debo|(?:quieres?|deseas?) que|"
+    r"posso|devo|(?:queres|quer|deseja) que eu|(?:vuoi|vuole) che|(?:mag|zal|moet|kan) ik|mogę|czy mam|"
+    r"chcesz,? żebym|можно|могу ли я|мне \w+ть|(?:хотите|хочешь),? чтобы я|tôi (?:có thể|có nên)|"
+    r"(?:bolehkah|apakah) saya)\b|[ae]y[ıi]m m[ıi]\b|bilir miyim\b|ister misin|"
+    r"我(?:可以|能|该|應該|应该|要).*[吗嗎]|要我|要不要|是否|ましょうか|よろしい|ても?(?:いい|良い)|"
+    r"[할될릴볼]까요|هل (?:يمكنني|أستطيع|تريد|تود)|क्या मैं)"
 )
 
 
-def asks_leave(behind: str) -> bool:
-    """Whether the words behind a call, or behind several, leave it to the person whether they are made."""
-    return compile_once(_ASKS_LEAVE).match(behind) is not None
+def asks_leave(behind: str, *, is_all: bool) -> bool:
+    """Whether the words behind a call, or behind several, leave it to the person whether they are made: they
+    ask for that, or are the end of the answer and end in a question. `is_all`: no more of the answer comes."""
+    if compile_once(_ASKS_LEAVE).match(behind) is not None:
+        return True
+    said = behind.strip()
+    if compile_once(_ASKS_TO_ALLOW).match(said) is not None:
+        return True
+    sentences = compile_once(_SENTENCE).split(said)
+    return any(map(_asks_whether_i_may, sentences)) or (is_all and _is_question(sentences[-1]))
+
+
+def _asks_whether_i_may(sentence: str) -> bool:
+    return _is_question(sentence) and compile_once(_MAY_I).search(sentence) is not None
+
+
+def _is_question(sentence: str) -> bool:
+    """Whether it is one, and not for what else there is to do."""
+    is_one = compile_once(_QUESTION_END).search(sentence) is not None
+    return is_one and compile_once(_ASKS_FOR_MORE).search(sentence) is None
 
 
 class CallPlace(Struct, frozen=True, kw_only=True):
@@ -150,7 +208,8 @@ class CallPlace(Struct, frozen=True, kw_only=True):
         if compile_once(_ITEM_VERB).match(last):
             return True
         is_shown = compile_once(_SHOWN_BY).fullmatch(last) if self._is_led_to else None
-        return is_shown is not None or compile_once(EXAMPLE).search(last) is not None
+        is_shown_or_asked = is_shown is not None or _asks_whether_i_may(last)
+        return is_shown_or_asked or compile_once(EXAMPLE).search(last) is not None
 
     @property
     def _is_led_to(self) -> bool:
