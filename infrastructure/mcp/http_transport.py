@@ -6,6 +6,7 @@ import asyncio
 import html
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -160,21 +161,25 @@ class _FittedEvents(httpx2.AsyncByteStream):
         self._asked = asked
         self._noise: list[Piece] = []  # the last of it
         self._is_answered = self._can_go_on = False
+        self._is_body: bool | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         fields: list[bytes] = []
         rest = b""
-        async for part in self._response.aiter_bytes():
+        async for part in _end_lines_alike(self._response.aiter_bytes()):
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:
-                fields.append(line.removesuffix(b"\r"))
-                if not fields[-1]:
+                if self._is_of_body(line):
+                    fields.append(b"data:" + line)
+                    continue
+                fields.append(line)
+                if not line:
                     yield self._fit_event(fields)
                     fields = []
             if len(rest) + sum(map(len, fields)) > LARGEST_ANSWER:
                 yield self._end(fields, f"it is longer than {format_size(LARGEST_ANSWER)}")
                 return
-        fields.append(rest)
+        fields.append(b"data:" + rest if self._is_of_body(rest) else rest)
         if any(field.startswith(b"data:") for field in fields):
             yield self._fit_event(fields)
         if self._noise and not self._is_answered and not self._can_go_on:
@@ -183,6 +188,12 @@ class _FittedEvents(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+    def _is_of_body(self, line: bytes) -> bool:
+        """Whether a line is of a message that some servers send as it is in place of events."""
+        if self._is_body is None and line.strip():
+            self._is_body = line.lstrip().startswith((b"{", b"["))
+        return bool(self._is_body)
 
     def _fit_event(self, fields: list[bytes]) -> bytes:
         data = [field[5:].removeprefix(b" ") for field in fields if field.startswith(b"data:")]
@@ -208,6 +219,25 @@ class _FittedEvents(httpx2.AsyncByteStream):
             return b""
         came = b"\n".join(fields)[:LARGEST_ANSWER].decode("utf-8", "replace")
         return _build_event(self._answers.refuse(self._asked, why, came))
+
+
+async def _end_lines_alike(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The bytes of a stream without the mark of their order, each line ended by a line feed: events may end
+    theirs with that, with a carriage return, or with both."""
+    begun, follows_return = b"", False
+    is_begun = False
+    async for part in parts:
+        if not is_begun:
+            begun += part
+            if len(begun) < len(BOM_UTF8) and BOM_UTF8.startswith(begun):
+                continue
+            part, is_begun = begun.removeprefix(BOM_UTF8), True
+        if follows_return:
+            part = part.removeprefix(b"\n")
+        follows_return = part.endswith(b"\r") if part else False
+        yield part.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not is_begun:
+        yield begun
 
 
 def _build_event(message: JsonObject) -> bytes:

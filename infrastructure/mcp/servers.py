@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -34,6 +33,7 @@ from quorum.domain.mcp.offers import (
 )
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.domain.text.amounts import format_size
+from quorum.domain.text.base64_text import decode_base64
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
 from quorum.domain.text.printable import make_printable
@@ -47,9 +47,6 @@ if TYPE_CHECKING:  # loaded where there is a server
     from quorum.infrastructure.mcp.connection import OpenCalls, ServerConnection
     from quorum.infrastructure.mcp.pinned_tools import PinnedTools
     from quorum.infrastructure.mcp.server_credentials import ServerCredentials
-
-
-_STANDARD_ALPHABET = str.maketrans("-_", "+/")
 
 
 class ServerTool:
@@ -159,7 +156,7 @@ class ServerTool:
         from quorum.infrastructure.attachment_files import build_attachment
 
         try:
-            content = _decode_base64(data)
+            content = decode_base64(data)
             name = self._tool.full_name
             image = build_attachment(f"the answer of {name}", name, content)
             shown = await self._attachments.show(image, content, call_id=context.call_id)
@@ -172,14 +169,6 @@ def _name_place(target: str) -> str:
     """Where a server is; of an address that is its machine."""
     parts = urlsplit(target) if target.startswith(("http://", "https://")) else None
     return f"at {parts.netloc.rpartition('@')[2]}" if parts is not None else "a program on this machine"
-
-
-def _decode_base64(data: str) -> bytes:
-    """Either alphabet, with line ends, without padding, or as a `data:` address. Raises ValueError."""
-    if data.startswith("data:"):
-        data = data.partition(",")[2]
-    data = "".join(data.split()).translate(_STANDARD_ALPHABET).rstrip("=")
-    return base64.b64decode(data + "=" * (-len(data) % 4), validate=True)
 
 
 def _make_line(text: str) -> str:

@@ -134,7 +134,8 @@ class ClientSessionOpener:
         session_id = opened.record.session_id
 
         async def send(update: SessionUpdate) -> None:
-            await client.session_update(session_id, update)
+            shown = await feed.images.add_to(update, opened.record.contents)
+            await client.session_update(session_id, shown)
 
         async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
             return await client.request_permission(session_id, call, options)

@@ -198,9 +198,9 @@ class ProtocolAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         """The recorded sessions, of a folder or of all, the one used last first."""
-        if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+        if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
             raise RequestError(_INVALID_PARAMS, "there is no such page of the list; begin without a cursor")
-        folder = str(_require_folder(cwd)) if cwd is not None else None
+        folder = _find_recorded_folder(cwd) if cwd is not None else None
         first = int(cursor or 0)
         found = [one for one in await self._list_known_sessions() if folder in (None, one.cwd)]
         rest = str(first + _PAGE) if len(found) > first + _PAGE else None
@@ -467,6 +467,12 @@ def _require_folder(cwd: str) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise RequestError(_INVALID_PARAMS, f"cannot work in {show_line(cwd)}: {error}") from error
     raise RequestError(_INVALID_PARAMS, f"cannot work in {show_line(cwd)}: give the absolute path of a folder")
+
+
+def _find_recorded_folder(cwd: str) -> str:
+    """The folder as sessions name it: one that is gone had sessions, too."""
+    is_named = Path(cwd).is_absolute() and not os.path.lexists(cwd)
+    return os.path.normpath(cwd) if is_named else str(_require_folder(cwd))
 
 
 def _build_session_info(session: SessionSummary) -> SessionInfo:

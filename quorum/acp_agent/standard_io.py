@@ -143,6 +143,7 @@ SERVERS_OFFERED: ContextVar[object] = ContextVar("SERVERS_OFFERED", default=None
 cannot read."""
 
 _EXTENSIONS = frozenset({"session/delete"})
+_TAKE_SERVERS = frozenset({"session/new", "session/load"})
 _WORDED_AS_EXTENSIONS = {f"_{method}": method for method in (CANCEL_REQUEST, *CLIENT_METHODS.values())}
 """What the SDK is to send as it stands: what another process says, and what the SDK has no name for."""
 _log = logging.getLogger(__name__)
@@ -169,6 +170,8 @@ class RequestRouting:
         if isinstance(method, str) and "id" not in message and not _is_understood(method, params):
             _log.info("the notification %.80s of the client asks for nothing that can be done", method)
             return None
+        if method in _TAKE_SERVERS and isinstance(params, dict) and params.get("mcpServers") is None:
+            params["mcpServers"] = []  # a client without any may leave them out
         SERVERS_OFFERED.set(params.get("mcpServers") if isinstance(params, dict) else None)
         if method in _EXTENSIONS:
             return {**message, "method": f"_{method}"}

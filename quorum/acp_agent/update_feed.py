@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from uuid import uuid4
 
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
     AgentThoughtChunk,
+    ContentToolCallContent,
     CurrentModeUpdate,
+    ImageContentBlock,
     PlanEntry,
     PlanEntryStatus,
     SessionInfoUpdate,
     TextContentBlock,
     ToolCallProgress,
+    ToolCallStart,
     UserMessageChunk,
 )
 
@@ -31,6 +36,7 @@ from quorum.acp_agent.tool_calls import (
     update_call,
 )
 from quorum.application.panel.code_review import render_review_result
+from quorum.application.ports.storage import ContentStore
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.view.entries import (
     AnswerEntry,
@@ -49,7 +55,10 @@ from quorum.application.view.wording import PROCESS_ENDED
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.attachment import Image
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import ReasoningBlock
+from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.event import event_from_json
 
@@ -111,6 +120,47 @@ class SubagentCalls:
             self._open[subagent_id].pop(event.context)
 
 
+_MOST_IMAGE_BYTES = 5_000_000
+"""The images of one call may have so many: some clients read no line that is longer than 10 MB."""
+
+
+class CallImages:
+    """The images that the results of calls name, which come with a message after them."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolExecutionContext] = {}
+        self._images: dict[str, list[Image]] = {}
+
+    def find_call(self, event: ev.Event) -> ToolExecutionContext | None:
+        """The call whose images an event brings."""
+        match event:
+            case ev.BatchPlanned():
+                self._calls.update({lane.context.call_id: lane.context for lane in event.lanes})
+            case ev.MessageAdded(message=UserMessage(images=images, of_call=call)) if images:
+                if (context := self._calls.get(call)) is not None:
+                    self._images.setdefault(identify_call(context), []).extend(images)
+                return context
+            case _:
+                pass
+        return None
+
+    async def add_to(self, update: SessionUpdate, contents: ContentStore) -> SessionUpdate:
+        """The update with the images of its call, as far as they are kept and there is room; the content of an
+        update replaces what there was."""
+        if not isinstance(update, ToolCallStart | ToolCallProgress) or update.content is None:
+            return update
+        shown, room = [*update.content], _MOST_IMAGE_BYTES
+        for image in self._images.get(update.tool_call_id, ()):
+            if image.size_bytes > room:
+                continue
+            room -= image.size_bytes
+            with suppress(LedgerError):
+                data = b64encode(await contents.get(image.sha256)).decode()
+                block = ImageContentBlock(type="image", data=data, mime_type=image.media_type)
+                shown.append(ContentToolCallContent(type="content", content=block))
+        return update.model_copy(update={"content": shown})
+
+
 _TITLE_LETTERS = 80
 
 
@@ -130,6 +180,7 @@ class UpdateFeed:
         self._plan: tuple[Step, ...] = ()
         self._has_title = False
         self._subagent_calls = SubagentCalls(cwd)
+        self.images = CallImages()
         self._config: ConfigOptions | None = None
 
     def follow_config(self, config: ConfigOptions) -> None:
@@ -143,17 +194,24 @@ class UpdateFeed:
         self.view.apply(event)
         for update in self._map_event(event):
             self._put(update)
+        if (brought_by := self.images.find_call(event)) is not None:
+            self._show_images(brought_by)
         if self._config is not None and (changed := self._config.map_event(event)) is not None:
             self._put(changed)
         for entry in entries[known:]:
             if isinstance(entry, Notice):
                 self._put(build_notice(entry.text, entry.kind))
 
+    def _show_images(self, context: ToolExecutionContext) -> None:
+        if (call := self._find_call(context)) is not None:
+            self._put(update_call(identify_call(context), call, self._cwd))
+
     def replay(self, record: SessionRecord) -> Iterator[SessionUpdate]:
         """All that is recorded, oldest first, as updates, but for turns that were taken back."""
         self.view.begin_past()
         for event in record.past:
             self.view.apply(event)
+            self.images.find_call(event)
         waiting = frozenset(self._find_waiting_calls())
         self.view.end_past(PROCESS_ENDED)
         for entry in self.view.entries:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,6 +20,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.answers import ServerAnswers
 from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.mcp.http_transport import _FittedEvents
 from quorum.infrastructure.mcp.json_lines import JsonLines
 from quorum.infrastructure.tools.json_schema import find_schema_problem
 from tests.infrastructure.mcp.server_bench import ServerBench
@@ -458,6 +461,37 @@ async def test_events_under_another_name_or_type_are_read(before: str, media_typ
     ):
         await bench.servers.settle()
         assert await bench.call("mcp__odd__echo") == "fine"
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "\ufeff: hello\n\ndata: @\n\n",
+        "id: 1\r\ndata: @\r\n\r\n",
+        "id: 1\rretry: 5\r\rdata: @\r\r: and on\r",
+        "@",
+        "\ufeff\n@\n",
+    ],
+)
+async def test_events_are_read_with_each_end_of_lines_and_a_message_in_their_place(
+    sent: str, size: int
+) -> None:
+    message = {"jsonrpc": "2.0", "id": 3, "result": {"content": []}}
+    body = sent.replace("@", json.dumps(message)).encode()
+
+    class Pieces(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for at in range(0, len(body), size):
+                yield body[at : at + size]
+
+    response = httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Pieces())
+    fitted = b"".join([each async for each in _FittedEvents(response, ServerAnswers("odd"), 3)])
+    data = [
+        json.loads(line[5:]) for line in fitted.splitlines() if line.startswith(b"data:") and line[5:].strip()
+    ]
+
+    assert data == [message]
 
 
 @pytest.mark.long(after=2)

@@ -149,3 +149,71 @@ async def test_what_no_model_can_be_shown_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(AttachmentError, match=why):
         await builder.build([block])
+
+
+def picture(data: str, uri: str | None = None) -> ImageContentBlock:
+    return ImageContentBlock(type="image", mime_type="image/png", data=data, uri=uri)
+
+
+async def test_an_image_of_which_a_client_names_only_the_file_is_attached_from_there(
+    builder: PromptBuilder, root: Path
+) -> None:
+    (root / "shot.png").write_bytes(png(5, 6))
+
+    assert await builder.build([picture("", (root / "shot.png").as_uri())]) == "[image shot.png 5×6]"
+
+
+@pytest.mark.parametrize("uri", [None, "https://example.org/shot.png"])
+async def test_an_image_without_data_or_file_is_refused_as_that(
+    builder: PromptBuilder, uri: str | None
+) -> None:
+    with pytest.raises(AttachmentError, match="an image came without data"):
+        await builder.build([picture("", uri)])
+
+
+@pytest.mark.parametrize("form", ["lines", "data address", "unpadded", "of addresses"])
+async def test_an_image_is_read_in_each_way_that_base64_is_written(builder: PromptBuilder, form: str) -> None:
+    plain = base64.b64encode(png(7, 9, padding=2)).decode()
+    data = {
+        "lines": "\r\n".join([plain[:40], plain[40:]]),
+        "data address": f"data:image/png;base64,{plain}",
+        "unpadded": plain.rstrip("="),
+        "of addresses": base64.urlsafe_b64encode(png(7, 9, padding=2)).decode(),
+    }[form]
+
+    assert await builder.build([picture(data)]) == "[image image 7×9]"
+
+
+@pytest.mark.parametrize("name", ["a#b.txt", "why?.txt", "100%41.txt", "ä b.txt"])
+async def test_a_file_is_found_by_an_address_that_a_client_did_not_encode(
+    builder: PromptBuilder, root: Path, name: str
+) -> None:
+    (root / name).write_text("here\n")
+    built = await builder.build([link(f"file://{root / name}")])
+
+    assert built.startswith((f"@{name}", f'@"{name}"'))
+
+
+async def test_a_file_is_found_by_its_path_in_the_folder(builder: PromptBuilder, root: Path) -> None:
+    (root / "src").mkdir()
+    (root / "src/a.txt").write_text("here\n")
+
+    assert (await builder.build([link("src/a.txt")])).startswith("@src/a.txt")
+    assert await builder.build([link("src/none.txt", "it")]) == "[it](src/none.txt)"
+
+
+@pytest.mark.parametrize(
+    ("fragment", "lines"),
+    [("#L3", ":3"), ("#L3-L9", ":3-9"), ("#L3:9", ":3-9"), ("?symbol=f#L3-9", ":3-9"), ("#top", "")],
+)
+async def test_the_lines_that_an_address_names_are_those_of_the_mention(
+    builder: PromptBuilder, root: Path, fragment: str, lines: str
+) -> None:
+    (root / "a.txt").write_text("here\n")
+    text = TextResourceContents(uri=f"file://{root}/a.txt{fragment}", text="chosen")
+    chosen = EmbeddedResourceContentBlock(type="resource", resource=text)
+
+    assert (await builder.build([link(f"file://{root}/a.txt{fragment}")])).startswith(f"@a.txt{lines}")
+    assert await builder.build([chosen]) == (
+        f"@a.txt{lines}\n\n@a.txt{lines}, as the editor has it:\n```\nchosen\n```"
+    )
