@@ -22,7 +22,12 @@ from quorum.domain.review.hazards.places import (
     normalize,
     runs_on_its_own,
 )
-from quorum.domain.review.hazards.program_table import SPECIAL_BITS, WHOLE_FOLDERS, list_harmful_uses
+from quorum.domain.review.hazards.program_table import (
+    SPECIAL_BITS,
+    WHOLE_FOLDERS,
+    has_harmful_uses,
+    list_harmful_uses,
+)
 from quorum.domain.review.hazards.request_terms import drop_left_out, is_plain_find, is_selected_by_words
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
@@ -434,6 +439,7 @@ def list_deletions(
 
 
 _EDITORS = frozenset({"ex", "vi", "vim", "nvim", "ed", "red"})
+_DELETING = _EDITORS | {"rm", "mv", "install", "cp", "cat", "sed", "gsed", "dd"}
 _EMPTIED_BY_EDITOR = re.compile(r":?\s*(?:%|1,\$|,)\s*d(?:e(?:l(?:e(?:te?)?)?)?)?!?\s*")
 
 
@@ -460,6 +466,11 @@ def _empties(redirect: Redirect, roots: Sequence[str], script: Script | None) ->
         return False
     uses = sum(each.target == target for command in commands for each in command.redirects)
     return uses + sum(target in word for command in commands for word in command.words) < 2
+
+
+def may_harm(program: str) -> bool:
+    """Whether there is harm in words of a program; any may do harm by where its output goes."""
+    return program in _MAY_LOSE_NOTHING or program in _DELETING or has_harmful_uses(program)
 
 
 def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = None) -> Iterator[Objection]:
@@ -544,6 +555,14 @@ def _list_process_words(run: Invocation) -> Sequence[str]:
     return words[1:] if words[:1] == ["--"] else words
 
 
+WRITING = (
+    _TO_LAST
+    | _TO_ALL
+    | {"wget", "aria2c", "curl", "dd", "sed", "gsed", "perl", "ruby", "tar", "unzip", "bsdtar"}
+)
+"""The programs that write to files which their words name."""
+
+
 def list_written(run: Invocation) -> Iterator[str]:
     """The paths that a command is seen to write to."""
     for redirect in run.redirects:
@@ -593,6 +612,10 @@ def _ask_to_write(path: str) -> RequestTerms | None:
     if not is_own or place.startswith("~/.ssh") or "$" in place:
         return None
     return RequestTerms(effect=Effect.INSTALL, names=frozenset({path}))
+
+
+READING = _READERS | _FILES_SEARCHERS | {"find"}
+"""The programs that read, or look for, files which their words name."""
 
 
 def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) -> Iterator[Objection]:

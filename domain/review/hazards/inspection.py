@@ -6,11 +6,15 @@ That includes the programs that git starts because a setting or a variable names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TypeAlias
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data, list_reached_data
 from quorum.domain.review.hazards.files import (
+    READING,
+    WRITING,
     fill_in_generated,
     finds_only_servers,
     list_ended_processes,
@@ -18,6 +22,7 @@ from quorum.domain.review.hazards.files import (
     list_read_credentials,
     list_written,
     list_written_places,
+    may_harm,
     stays_in_workspace,
 )
 from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code, list_effects_of_python
@@ -43,7 +48,10 @@ from quorum.domain.review.hazards.python_words import read_python_words
 from quorum.domain.review.hazards.request_terms import complete_terms
 from quorum.domain.review.hazards.started_programs import list_started, skip_leading_options
 from quorum.domain.review.hazards.transfers import (
+    CONNECTING,
     DOWNLOADERS,
+    FILE_CLIENTS,
+    PACKAGE_RUNNERS,
     list_deleted_there,
     list_foreign_packages,
     list_transfers,
@@ -215,7 +223,11 @@ _DUMPERS = frozenset({"pg_dump", "pg_dumpall", "mysqldump", "mongodump", "redis-
 _PROCESS_LISTERS = frozenset({"pgrep", "pidof", "ps", "lsof", "fuser", "ss", "netstat"})
 _NOTHING: frozenset[Carried] = frozenset()
 _HISTORY_OFF = re.compile(r"HISTFILE=(/dev/null)?|HISTSIZE=0|HISTFILESIZE=0|HISTCONTROL=ignore.*")
-_SCHEDULED = RequestTerms(effect=Effect.INSTALL, names=frozenset({"cron"}))
+_CRONTAB = Objection(
+    "persistence",
+    "crontab: it schedules something to run on its own",
+    RequestTerms(effect=Effect.INSTALL, names=frozenset({"cron"})),
+)
 _LOADED = re.compile(r"(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=.+", re.DOTALL)
 
 
@@ -229,6 +241,33 @@ def inspect_command(
     inspection = _Inspection(read_script, paths, more)
     inspection.inspect(text)
     return tuple(inspection.found)
+
+
+_Judge: TypeAlias = Callable[[Invocation, PathPolicy, Script | None], Iterable[Objection]]
+
+
+def _judge_harm(run: Invocation, paths: PathPolicy, script: Script | None) -> Iterable[Objection]:
+    return () if _sets_usual_program(run) else list_harm(run, paths.roots, script)
+
+
+_JUDGES: Sequence[tuple[_Judge, Callable[[str], bool]]] = (
+    (_judge_harm, may_harm),
+    (lambda run, _, __: list_ended_processes(run), "kill".__eq__),
+    (lambda run, _, __: list_written_places(list_written(run)), WRITING.__contains__),
+    (lambda run, paths, _: list_read_credentials(run, paths.is_sensitive), READING.__contains__),
+    (lambda run, _, __: list_transfers(run), CONNECTING.__contains__),
+    (lambda run, _, __: list_deleted_there(run), FILE_CLIENTS.__contains__),
+    (lambda run, _, __: list_git_programs(run), "git".__eq__),
+    (lambda run, _, __: list_foreign_packages(run), PACKAGE_RUNNERS.__contains__),
+)
+"""What looks at programs, each with the names of those which it looks at for their words alone."""
+_ANY_JUDGES = tuple(judge for judge, _ in _JUDGES)
+
+
+@lru_cache(maxsize=1024)
+def _list_judges(program: str) -> Sequence[_Judge]:
+    """What has something to say about a program whose output goes nowhere else. Most programs have little."""
+    return tuple(judge for judge, concerns in _JUDGES if concerns(program))
 
 
 class _Inspection:
@@ -255,18 +294,11 @@ class _Inspection:
 
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
-        is_usual = _sets_usual_program(run)
-        for objection in (
-            *(() if is_usual else list_harm(run, self._paths.roots, script if depth == 0 else None)),
-            *list_ended_processes(run),
-            *list_written_places(list_written(run)),
-            *list_read_credentials(run, self._paths.is_sensitive),
-            *list_transfers(run),
-            *list_deleted_there(run),
-            *list_git_programs(run),
-            *list_foreign_packages(run),
-            *self._find_listed(run),
-        ):
+        judges = _ANY_JUDGES if run.redirects else _list_judges(run.program)
+        for judge in judges:
+            for objection in judge(run, self._paths, script if depth == 0 else None):
+                self.collect(objection, run, script, depth)
+        for objection in self._find_listed(run) if self._more else ():
             self.collect(objection, run, script, depth)
 
     def collect(self, objection: Objection, run: Invocation, script: Script, depth: int) -> None:
@@ -295,7 +327,7 @@ class _Inspection:
         self._add(Objection(guard, reason))
 
     def _find_listed(self, run: Invocation) -> Iterator[Objection]:
-        words = [run.program, *skip_leading_options(run)] if self._more else []
+        words = [run.program, *skip_leading_options(run)]
         for wanted in self._more:
             if wanted and words[: len(wanted)] == wanted:
                 yield Objection("destructive", f"{' '.join(wanted)}: the settings of the guard name it")
@@ -325,9 +357,7 @@ class _ScriptRun:
             self._inspection.add("destructive", "it holds too many commands to be looked through")
 
     def _inspect_command(self, command: ScriptCommand) -> None:
-        carried = _NOTHING.union(*[self._streams.get(stream, _NOTHING) for stream in command.reads])
-        if command.reads and all(self._lists_port.get(stream) for stream in command.reads):
-            carried |= {Carried.PORT}
+        carried = self._find_carried(command.reads) if command.reads else _NOTHING
         words = self._resolve_command(command)
         if self._held:
             for found in _INSPECTION_VARIABLE.finditer(" ".join(command.words)):
@@ -340,14 +370,13 @@ class _ScriptRun:
             words = words[1:]
         if command.writes is not None:
             self._streams[command.writes] = self._streams.get(command.writes, _NOTHING) | carried
-        redirects = tuple([Redirect(each.operator, self._resolve(each.target)) for each in command.redirects])
+        redirects = self._resolve_redirects(command.redirects) if self._values else command.redirects
         whole = Invocation(
             program=words[0].rpartition("/")[2] if words else "",
             arguments=words[1:],
             redirects=redirects,
             text=self._find_input(command, redirects),
-            has_unknown_input=not self._unknown_streams.isdisjoint(command.reads)
-            or any(each.operator == "<" and self._may_hold_more(each.target) for each in redirects),
+            has_unknown_input=bool(command.reads or redirects) and self._has_unknown_input(command, redirects),
             carried=carried,
             in_loop=command.in_loop,
         )
@@ -366,6 +395,13 @@ class _ScriptRun:
             self._judge_run(fill_in_generated(run, whole))
             self._flow(run, command.writes)
 
+    def _find_carried(self, reads: Sequence[int]) -> frozenset[Carried]:
+        carried = _NOTHING.union(*[self._streams.get(stream, _NOTHING) for stream in reads])
+        return carried | {Carried.PORT} if all(map(self._lists_port.get, reads)) else carried
+
+    def _resolve_redirects(self, redirects: Sequence[Redirect]) -> tuple[Redirect, ...]:
+        return tuple([Redirect(each.operator, self._resolve(each.target)) for each in redirects])
+
     def _judge_run(self, run: Invocation) -> None:
         if run.program == "set" and (own := hold_own_words(("set", *run.arguments))) is not None:
             self._values["@"] = self._values["*"] = own
@@ -373,11 +409,13 @@ class _ScriptRun:
             for assignment in filter(is_assignment, run.arguments):
                 self._judge_assignment(assignment)
         self._inspection.judge(run, self._script, self._depth)
-        if (run.program in _CONSOLES or _PYTHON.fullmatch(run.program)) and _CONSOLE.search(
+        inspect = _find_inspection(run.program)
+        if (inspect is _ScriptRun.inspect_python or run.program in _CONSOLES) and _CONSOLE.search(
             " ".join((run.program, *run.arguments[:2]))
         ):
             self._judge_statements((*run.arguments, run.text or ""), run)
-        self._judge_nested(run)
+        if inspect is not None:
+            inspect(self, run)
         for text in list_texts_in_options(run):
             self._inspection.inspect(text, self._depth + 1)
 
@@ -391,6 +429,11 @@ class _ScriptRun:
                 text = self._files.get(redirect.target, text)
         return text
 
+    def _has_unknown_input(self, command: ScriptCommand, redirects: Sequence[Redirect]) -> bool:
+        return not self._unknown_streams.isdisjoint(command.reads) or any(
+            each.operator == "<" and self._may_hold_more(each.target) for each in redirects
+        )
+
     def _may_hold_more(self, file: str) -> bool:
         """Whether a file may hold something that the script does not tell."""
         return file not in self._files or file in self._unknown_files
@@ -401,7 +444,8 @@ class _ScriptRun:
         known = self._values
         if handed := find_handed_values(command):
             self._values = {**known, **handed}
-        words = self._resolve_words(command.words) if self._values else command.words
+        is_fixed = not self._values or "$" not in "".join(command.words)
+        words = command.words if is_fixed else self._resolve_words(command.words)
         self._values = known
         return words
 
@@ -451,38 +495,30 @@ class _ScriptRun:
 
     # ---------------------------------------------------------------- texts that run
 
-    def _judge_nested(self, run: Invocation) -> None:
-        program, arguments = run.program, run.arguments
-        if program in ("eval", "trap") and arguments:
+    def inspect_words(self, run: Invocation) -> None:
+        if run.arguments:
             self._judge_source(run)
-            self._inspection.inspect(
-                " ".join(arguments if program == "eval" else arguments[:1]), self._depth + 1
-            )
-        elif program in ("source", "."):
-            self._judge_source(run)
-            self._run_file(arguments[:1])
-        elif _SHELL.fullmatch(program):
-            self._inspect_shell(run)
-        elif program in ("su", "runuser", "script", "flock", "ssh", "watch"):
-            self._inspect_text_behind(run)
-        elif _PYTHON.fullmatch(program):
-            self._inspect_python(run)
-        elif program in _AWK:
-            for code in run.operands[:1]:
-                self._inspection.judge_code(list_effects_of_code(code), self._depth)
-        elif _INTERPRETER.fullmatch(program):
-            self._inspect_other_code(run)
-        elif program in CLIENTS:
-            names = tuple(run.find_values("-f", "--file", "-i"))
-            is_whole = not run.has_unknown_input and not any(map(self._may_hold_more, names))
-            texts = (*arguments, run.text or "", *(self._files.get(name, "") for name in names))
-            for effect in (*list_deleted_data(texts, is_whole=is_whole), *list_reached_data(texts)):
-                self._inspection.collect(effect, run, self._script, self._depth)
-        elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
-            scheduled = Objection(
-                "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
-            )
-            self._inspection.collect(scheduled, run, self._script, self._depth)
+            text = " ".join(run.arguments if run.program == "eval" else run.arguments[:1])
+            self._inspection.inspect(text, self._depth + 1)
+
+    def inspect_file(self, run: Invocation) -> None:
+        self._judge_source(run)
+        self._run_file(run.arguments[:1])
+
+    def inspect_awk(self, run: Invocation) -> None:
+        for code in run.operands[:1]:
+            self._inspection.judge_code(list_effects_of_code(code), self._depth)
+
+    def inspect_crontab(self, run: Invocation) -> None:
+        if {"-l", "-r"}.isdisjoint(run.arguments):
+            self._inspection.collect(_CRONTAB, run, self._script, self._depth)
+
+    def inspect_statements(self, run: Invocation) -> None:
+        names = tuple(run.find_values("-f", "--file", "-i"))
+        is_whole = not run.has_unknown_input and not any(map(self._may_hold_more, names))
+        texts = (*run.arguments, run.text or "", *(self._files.get(name, "") for name in names))
+        for effect in (*list_deleted_data(texts, is_whole=is_whole), *list_reached_data(texts)):
+            self._inspection.collect(effect, run, self._script, self._depth)
 
     def _judge_statements(self, texts: Sequence[str], run: Invocation) -> None:
         for effect in list_deleted_data(texts, is_whole=False):
@@ -494,7 +530,7 @@ class _ScriptRun:
         if Carried.DECODED in run.carried:
             self._inspection.add("network", "it runs code that is hidden in data")
 
-    def _inspect_shell(self, run: Invocation) -> None:
+    def inspect_shell(self, run: Invocation) -> None:
         self._judge_source(run)
         if any(redirect.target.startswith(("/dev/tcp/", "/dev/udp/")) for redirect in run.redirects):
             self._inspection.add("network", "it gives another machine a shell")
@@ -510,7 +546,7 @@ class _ScriptRun:
         elif run.text is not None:
             self._inspection.inspect(run.text, self._depth + 1)
 
-    def _inspect_text_behind(self, run: Invocation) -> None:
+    def inspect_text_behind(self, run: Invocation) -> None:
         if run.program == "ssh":
             texts = [" ".join(run.operands[1:])] if len(run.operands) > 1 else []
         elif run.program == "watch":
@@ -520,7 +556,7 @@ class _ScriptRun:
         for text in (*texts, *((run.text,) if run.text is not None and run.program == "ssh" else ())):
             self._inspection.inspect(text, self._depth + 1)
 
-    def _inspect_python(self, run: Invocation) -> None:
+    def inspect_python(self, run: Invocation) -> None:
         words = read_python_words(run.arguments)
         if words.takes_code:
             self._judge_source(run)
@@ -536,7 +572,7 @@ class _ScriptRun:
             iter(effects) if effects is not None else list_effects_of_code(code), self._depth
         )
 
-    def _inspect_other_code(self, run: Invocation) -> None:
+    def inspect_other_code(self, run: Invocation) -> None:
         codes = [
             run.arguments[place + 1]
             for place, word in enumerate(run.arguments[:-1])
@@ -561,13 +597,15 @@ class _ScriptRun:
     # ---------------------------------------------------------------- what flows on
 
     def _flow(self, run: Invocation, writes: int | None) -> None:
-        produced = _find_produced(run)
-        targets = tuple(list_written(run))
+        targets = tuple(list_written(run)) if run.redirects or run.program in WRITING else ()
         if run.program in DOWNLOADERS:
             names = [word.rpartition("/")[2] for word in run.operands]
             self._downloaded.update(
                 (*targets, *(f"./{each}" for each in targets), *names, *(f"./{n}" for n in names))
             )
+        if not targets and writes is None:
+            return
+        produced = _find_produced(run)
         text = _find_printed(run)
         for target in targets:
             if Carried.DOWNLOAD in (produced | run.carried):
@@ -583,6 +621,25 @@ class _ScriptRun:
                 self._unknown_streams.add(writes)
             else:
                 self._printed[writes] = f"{self._printed.get(writes, '')}{text}\n"
+
+
+_INSPECTIONS: Sequence[tuple[Callable[[_ScriptRun, Invocation], None], Callable[[str], object]]] = (
+    (_ScriptRun.inspect_words, ("eval", "trap").__contains__),
+    (_ScriptRun.inspect_file, ("source", ".").__contains__),
+    (_ScriptRun.inspect_shell, _SHELL.fullmatch),
+    (_ScriptRun.inspect_text_behind, ("su", "runuser", "script", "flock", "ssh", "watch").__contains__),
+    (_ScriptRun.inspect_python, _PYTHON.fullmatch),
+    (_ScriptRun.inspect_awk, _AWK.__contains__),
+    (_ScriptRun.inspect_other_code, _INTERPRETER.fullmatch),
+    (_ScriptRun.inspect_statements, CLIENTS.__contains__),
+    (_ScriptRun.inspect_crontab, "crontab".__eq__),
+)
+"""How what a program runs is looked through that its words or its input hold, each with the names of these."""
+
+
+@lru_cache(maxsize=1024)
+def _find_inspection(program: str) -> Callable[[_ScriptRun, Invocation], None] | None:
+    return next((inspect for inspect, concerns in _INSPECTIONS if concerns(program)), None)
 
 
 def _find_printed(run: Invocation) -> str | None:

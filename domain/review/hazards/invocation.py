@@ -211,6 +211,8 @@ def is_assignment(word: str) -> bool:
 
 def find_handed_values(command: ScriptCommand) -> dict[str, str]:
     """The variables that a command sets for a shell which it starts, for the text that this runs."""
+    if not command.assignments and "=" not in "".join(command.words):
+        return {}
     place = next((at for at, word in enumerate(command.words) if _SHELL_WORD.fullmatch(word)), None)
     if place is None or not (command.assignments or "=" in "".join(command.words[:place])):
         return {}
@@ -405,9 +407,10 @@ def find_listed_words(word: str, values: Mapping[str, str]) -> Sequence[str] | N
         return None
 
 
-def hold_own_words(words: Sequence[str]) -> str | None:
+def hold_own_words(words: tuple[str, ...]) -> str | None:
     """The list that `set` makes the words of the script itself, as lists are held."""
-    return f"({shlex.join(words[2:])})" if tuple(words[:2]) == ("set", "--") else None
+    is_set = words[:1] == ("set",) and words[1:2] == ("--",)
+    return f"({shlex.join(words[2:])})" if is_set else None
 
 
 _PRINT_OPTION = re.compile(r"-[neE]+|--")

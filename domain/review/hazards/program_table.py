@@ -520,6 +520,11 @@ _ASKS_ABOUT_ITSELF = re.compile(r"(?:[a-z][a-z0-9-]* ){0,3}--help|--version")
 """Words that have a program tell how it is used. Behind a path or a value it may be too late to ask."""
 
 
+def has_harmful_uses(program: str) -> bool:
+    """Whether the tables have anything about a program."""
+    return program in _ROWS or program in _SYSTEM_ROWS or _VERSIONED.fullmatch(program) is not None
+
+
 def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     """What the tables have against a use of a program; the second is asked where the first has nothing, since a
     person may plainly ask for what is in the first.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.invocation import Invocation, drop_version, unwrap
-from quorum.domain.review.hazards.starters import find_started_words
+from quorum.domain.review.hazards.starters import find_started_words, may_start
 
 _PYTHONS = ("python", "pypy", "ipython")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
@@ -227,8 +227,10 @@ def enter_started(run: Invocation) -> Invocation:
 
 def _find_started(run: Invocation) -> Invocation | None:
     if run.program not in _STARTERS and not run.program.startswith(_PYTHONS):
-        is_script = run.wrappers[-1:] and run.wrappers[-1] in _RUN_SCRIPTS  # its own words stand behind it
-        return None if is_script else _start(run, find_started_words(run.program, run.arguments))
+        is_script = run.wrappers and run.wrappers[-1] in _RUN_SCRIPTS  # its own words stand behind it
+        if is_script or not may_start(run.program):
+            return None
+        return _start(run, find_started_words(run.program, run.arguments))
     words = skip_leading_options(run)
     if words[:1] == ("compose",) and run.program in ("docker", "podman"):
         run = replace(run, program="docker-compose", arguments=words[1:])

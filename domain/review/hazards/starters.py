@@ -122,6 +122,11 @@ def note_programs(names: Iterable[str]) -> None:
     _KNOWN.update(names)
 
 
+def may_start(program: str) -> bool:
+    """Whether the words of a program may hold a command that it starts. Most programs start none."""
+    return program not in _KNOWN or program in STARTERS or program in _STARTS or program == "script"
+
+
 def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
     """The command that a program starts which stands in its words: its name and its own words, or none."""
     if program == "script" and _TEXTS.isdisjoint(words):  # a file, and behind it a command
@@ -129,7 +134,6 @@ def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
         return _find_command(words[file + 1 :], program)
     if program in STARTERS:
         return _find_command(words, program)
-    command = next((word for word in words if not word.startswith("-") or word in _DASHES), "")
     if program in _STARTS:
         place = next((place for place, word in enumerate(words) if word in _STARTS[program]), None)
         return () if place is None else _find_command(words[place + (words[place] != "--") :], program)
@@ -137,6 +141,7 @@ def find_started_words(program: str, words: Sequence[str]) -> Sequence[str]:
         return ()
     if "--" in words and (behind := words[words.index("--") + 1 :]) and _is_known(behind[0]):
         return behind
+    command = next((word for word in words if not word.startswith("-") or word in _DASHES), "")
     if command not in _COMMANDS:
         return ()
     started = _find_command(words[words.index(command) + 1 :], program)
@@ -159,10 +164,10 @@ def _is_known(word: str) -> bool:
 
 def list_started_texts(program: str, words: Sequence[str]) -> Iterator[str]:
     """The texts among the words of a program that it hands to a shell, as far as the words tell."""
-    if " " not in "".join(words) or program in _NO_TEXT or "$" in program:
-        return
     starts = program in STARTERS or program in _STARTS or program in _TAKES_TEXTS
     if not starts and program in _KNOWN:
+        return
+    if " " not in "".join(words) or program in _NO_TEXT or "$" in program:
         return
     takes_all = starts or any(word in _COMMANDS for word in words[:2])
     for place, word in enumerate(words):

@@ -18,6 +18,7 @@ _RUN_COMMANDS = {
     "pipx": frozenset({"run"}),
     "uv": frozenset({"tool"}),
 }
+PACKAGE_RUNNERS = _RUNNERS | _RUN_COMMANDS.keys()
 _PACKAGE_OPTIONS = ("-p", "--package", "--from", "--with", "--spec")
 _OTHER_VALUES = ("-w", "--workspace", "--prefix", "-C", "--dir", "--cwd", "--filter", "--python")
 _ADDRESS = re.compile(
@@ -43,7 +44,7 @@ def list_foreign_packages(run: Invocation) -> Iterator[Objection]:
         yield Objection("network", f"{run.program}: it runs a package from elsewhere")
 
 
-_FILE_CLIENTS = frozenset({"sftp", "lftp", "ftp", "tnftp", "ncftp", "smbclient"})
+FILE_CLIENTS = frozenset({"sftp", "lftp", "ftp", "tnftp", "ncftp", "smbclient"})
 _DELETES_THERE = re.compile(
     r"(?:^|[;\n])[ \t]*-?(?:(?:glob[ \t]+(?:-a[ \t]+)?)?(?:m?rm|rmdir|m?del(?:ete)?|deltree)\b"
     r"|mirror\b[^;\n]*--delete)"
@@ -52,7 +53,7 @@ _DELETES_THERE = re.compile(
 
 def list_deleted_there(run: Invocation) -> Iterator[Objection]:
     """What clients are told, in commands of their own, to delete on another machine."""
-    if run.program not in _FILE_CLIENTS:
+    if run.program not in FILE_CLIENTS:
         return
     texts = (*run.find_values("-e", "-c"), run.text or "")
     if any(map(_DELETES_THERE.search, texts)):
@@ -65,7 +66,7 @@ _MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"})
 _SENDS_INPUT = _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}
 _NAMERS = frozenset({"dig", "nslookup", "host", "ping", "drill"})
 _HTTP = frozenset({"curl", "wget", "http", "https"})
-_CONNECTS = (
+CONNECTING = (
     _HTTP
     | _NETCATS
     | _MAILERS
@@ -85,7 +86,7 @@ _KEPT = _SECRET | {Carried.FILE}
 
 def list_transfers(run: Invocation) -> Iterator[Objection]:
     """What a command sends away, and whom it lets in."""
-    if run.program not in _CONNECTS and not run.redirects:
+    if run.program not in CONNECTING and not run.redirects:
         return
     if not any(_LOCAL.fullmatch(word) for word in run.operands):
         yield from _list_sent(run)

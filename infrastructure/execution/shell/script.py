@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -44,8 +45,9 @@ def read_script(text: str) -> Script:
             split_coarsely(text[:_MAX_BYTES]),
             problem=f"it holds {len(text):,} characters, too many to be looked through",
         )
-    root = parse_tree(text.encode("utf-8", "replace").decode())
-    script = call_functions(_Walk().read(root))
+    source = text.encode("utf-8", "replace")
+    root = parse_tree(source.decode())
+    script = call_functions(_Walk(source).read(root))
     if not root.has_error:
         return script
     guessed = split_coarsely(text)
@@ -61,6 +63,12 @@ class _NodePlace(Struct, frozen=True):
     function: str = ""
     is_endless: bool = False
 
+    def join(self, reads: tuple[int, ...], writes: int | None) -> _NodePlace:
+        """The same place, with other streams."""
+        if reads == self.reads and writes == self.writes:
+            return self
+        return _NodePlace(reads, writes, self.in_loop, self.function, self.is_endless)
+
 
 class _Redirected(Struct):
     """What redirections give a command; `words` are arguments that stand behind them."""
@@ -72,10 +80,14 @@ class _Redirected(Struct):
     writes: int | None = None
 
 
+_NOT_REDIRECTED = _Redirected()
+
+
 class _Walk:
     """One walk over a tree. It does not recurse: a chain of commands is nested as deeply as it is long."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: bytes) -> None:
+        self._source = source
         self._streams = 0
         self._found: list[tuple[int, ScriptCommand]] = []
         self._redirected: dict[int, _Redirected] = {}
@@ -86,51 +98,75 @@ class _Walk:
             node, place = waiting.pop()
             waiting += self._visit(node, place)
         # The end of what stands inside, or in front of a pipe, comes before the end of what reads it.
-        self._found.sort(key=lambda found: found[0])
-        return Script(tuple(command for _, command in self._found))
+        if len(self._found) > 1:
+            self._found.sort(key=itemgetter(0))
+        return Script(tuple([command for _, command in self._found]))
 
-    def _visit(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
-        if node.type in _LOOPS:
+    def _visit(self, node: Node, place: _NodePlace) -> Iterable[tuple[Node, _NodePlace]]:
+        kind = node.type
+        if kind in _LOOPS:
             place = replace(place, in_loop=True, is_endless=place.is_endless or _is_endless(node))
-        match node.type:
+        match kind:
+            case "command" | "declaration_command" | "unset_command":
+                return self._walk_command(node, place)
+            case "pipeline":
+                return self._walk_stages(node, place)
+            case "redirected_statement":
+                return self._redirect_statement(node, place)
             case "function_definition":
                 name = node.child_by_field_name("name")
-                inside = replace(place, function="" if name is None else read_source(name))
-                yield from ((child, inside) for child in node.children)
-            case "pipeline":
-                yield from self._walk_stages(node, place)
-            case "redirected_statement":
-                yield from self._redirect_statement(node, place)
-            case "command" | "declaration_command" | "unset_command":
-                yield from self._walk_command(node, place)
+                place = replace(place, function="" if name is None else self._read_source(name))
             case "variable_assignment":
-                yield from self._assign(node, place)
+                return self._assign(node, place)
             case "for_statement":
-                yield from self._walk_loop(node, place)
+                return self._walk_loop(node, place)
             case "file_redirect":  # alone, as in $(< file)
                 given = _Redirected()
-                yield from self._redirect(node, given, place)
+                found = [*self._redirect(node, given, place)]
                 alone = ScriptCommand((), tuple(given.redirects), writes=place.writes)
                 self._found.append((node.end_byte, alone))
+                return found
             case "command_substitution" | "process_substitution":
-                inner = replace(place, reads=())
-                yield from ((child, inner) for child in node.children)
+                place = place.join((), place.writes)
             case _:
-                yield from ((child, place) for child in node.children)
+                pass
+        return [(child, place) for child in node.children if child.child_count]
+
+    def _read_source(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _read_word(self, node: Node, kind: str = "") -> str:
+        """A word without its quotes; expansions stay as written."""
+        match kind or node.type:
+            case "word":
+                text = self._read_source(node)
+                return compile_once(_ESCAPED).sub(_keep_escaped, text) if "\\" in text else text
+            case "command_name" | "concatenation" | "variable_assignment" if node.children:
+                return "".join([self._read_word(child) for child in node.children])
+            case "raw_string":
+                return self._read_source(node)[1:-1]
+            case "string":
+                text = self._read_source(node)[1:-1]
+                return compile_once(_ESCAPED_IN_QUOTES).sub(_keep_escaped, text) if "\\" in text else text
+            case "ansi_c_string":
+                return compile_once(_ANSI).sub(_decode_ansi, self._read_source(node)[2:-1])
+            case _:
+                return self._read_source(node)
 
     def _number_next_stream(self) -> int:
         self._streams += 1
         return self._streams
 
-    def _walk_stages(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
+    def _walk_stages(self, node: Node, place: _NodePlace) -> Iterable[tuple[Node, _NodePlace]]:
         stages = [child for child in node.children if child.is_named]
         reads = place.reads
-        for stage in stages:
-            is_last = stage == stages[-1]
-            stream = place.writes if is_last else self._number_next_stream()
-            yield stage, replace(place, reads=reads, writes=stream)
-            if stream is not None:
-                reads = (stream,)
+        found: list[tuple[Node, _NodePlace]] = []
+        for stage in stages[:-1]:
+            stream = self._number_next_stream()
+            found.append((stage, place.join(reads, stream)))
+            reads = (stream,)
+        found += [(stage, place.join(reads, place.writes)) for stage in stages[-1:]]
+        return found
 
     def _redirect_statement(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         given = _Redirected()
@@ -149,32 +185,32 @@ class _Walk:
             # A loop or a group reads what is put into it.
             reads = place.reads if target is body and body.type == "command" else (*place.reads, *given.reads)
             writes = place.writes if given.writes is None else given.writes
-            yield body, replace(place, reads=reads, writes=writes)
+            yield body, place.join(reads, writes)
 
     def _redirect(self, node: Node, given: _Redirected, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
-        inner = replace(place, reads=())
+        inner = place.join((), place.writes)
         match node.type:
             case "file_redirect":
-                operator = next((read_source(part) for part in node.children if not part.is_named), "")
+                operator = next((self._read_source(part) for part in node.children if not part.is_named), "")
                 named = list_targets(node)
-                given.redirects.append(Redirect(operator, _read_word(named[0]) if named else ""))
-                given.words += map(_read_word, list_words_behind(node))
+                given.redirects.append(Redirect(operator, self._read_word(named[0]) if named else ""))
+                given.words += map(self._read_word, list_words_behind(node))
                 yield from self._find_substitutions(node, given.reads, inner)
             case "herestring_redirect":
-                given.text = "".join(_read_word(part) for part in node.children if part.is_named)
+                given.text = "".join(self._read_word(part) for part in node.children if part.is_named)
                 yield from self._find_substitutions(node, given.reads, inner)
             case _:
                 arguments = node.children_by_field_name("argument")
-                given.words += map(_read_word, arguments)
+                given.words += map(self._read_word, arguments)
                 for child in arguments:
                     yield from self._find_substitutions(child, given.reads, inner)
                 for child in node.children:
                     if child.type == "heredoc_body":
-                        given.text = read_source(child)
+                        given.text = self._read_source(child)
                         yield from self._find_substitutions(child, given.reads, inner)
                     elif child.type == "pipeline":
                         given.writes = self._number_next_stream()
-                        yield child, replace(place, reads=(given.writes,))
+                        yield child, place.join((given.writes,), place.writes)
                     elif child.type in REDIRECTS:
                         yield from self._redirect(child, given, place)
                     elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
@@ -182,61 +218,68 @@ class _Walk:
 
     def _find_substitutions(
         self, node: Node, reads: list[int], place: _NodePlace
-    ) -> Iterator[tuple[Node, _NodePlace]]:
+    ) -> Iterable[tuple[Node, _NodePlace]]:
         """The substitutions anywhere in words, each with a stream of its own that is added to `reads`."""
+        if not _may_substitute(self._read_source(node)):
+            return ()
+        found: list[tuple[Node, _NodePlace]] = []
         waiting = [node]
         while waiting:
             each = waiting.pop()
             if each.type in _SUBSTITUTIONS:
                 stream = self._number_next_stream()
                 reads.append(stream)
-                yield each, replace(place, reads=(), writes=stream)
+                found.append((each, place.join((), stream)))
             else:
                 waiting += each.children
+        return found
 
-    def _walk_command(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
-        given = self._redirected.get(node.id, _Redirected())
-        reads = [*place.reads, *given.reads]
-        redirects, text = list(given.redirects), given.text
+    def _walk_command(self, node: Node, place: _NodePlace) -> Iterable[tuple[Node, _NodePlace]]:
+        given = self._redirected.get(node.id, _NOT_REDIRECTED)
+        reads = (*place.reads, *given.reads)
+        redirects, text = given.redirects, given.text
         words: list[str] = []
         assignments: list[str] = []
+        inside: list[tuple[Node, _NodePlace]] = []
         for child in node.children:
-            if child.type in REDIRECTS:
-                own = _Redirected()
-                yield from self._redirect(child, own, place)
-                redirects, text = [*redirects, *own.redirects], own.text if own.text is not None else text
-                reads += own.reads
-                words += own.words
-                continue
             kind = child.type
             if kind == "word":  # the usual one, which holds none
-                words.append(_read_word(child))
-                continue
-            if child.named_child_count or kind in _SUBSTITUTIONS:
-                yield from self._find_substitutions(child, reads, replace(place, reads=()))
-            if kind == "variable_assignment":
-                assignments.append(_read_word(child))
+                words.append(self._read_word(child, kind))
+            elif kind in REDIRECTS:
+                own = _Redirected()
+                inside += self._redirect(child, own, place)
+                redirects, text = [*redirects, *own.redirects], own.text if own.text is not None else text
+                reads = (*reads, *own.reads)
+                words += own.words
             else:
-                words.append(_read_word(child))
+                if child.child_count:
+                    substituted: list[int] = []
+                    inside += self._find_substitutions(child, substituted, place)
+                    reads = (*reads, *substituted)
+                kept = assignments if kind == "variable_assignment" else words
+                kept.append(self._read_word(child, kind))
         words += given.words
         command = ScriptCommand(
             tuple(words),
             tuple(redirects),
             tuple(assignments),
             text,
-            tuple(reads),
+            reads,
             place.writes if given.writes is None else given.writes,
             place.in_loop,
             place.function,
             place.is_endless,
         )
         self._found.append((node.end_byte, command))
+        return inside
 
-    def _assign(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
+    def _assign(self, node: Node, place: _NodePlace) -> Iterable[tuple[Node, _NodePlace]]:
         reads: list[int] = []
-        yield from self._find_substitutions(node, reads, replace(place, reads=()))
-        command = ScriptCommand((), assignments=(_read_word(node),), reads=tuple(reads), in_loop=place.in_loop)
+        found = self._find_substitutions(node, reads, place)
+        assigned = (self._read_word(node),)
+        command = ScriptCommand((), assignments=assigned, reads=tuple(reads), in_loop=place.in_loop)
         self._found.append((node.end_byte, command))
+        return found
 
     def _walk_loop(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         """A loop over words: its variable is set from them."""
@@ -244,16 +287,20 @@ class _Walk:
         name, values, end = "", list[str](), node.start_byte
         for child in node.children:
             if child.type == "variable_name":
-                name = read_source(child)
+                name = self._read_source(child)
             elif child.type == "do_group":
                 yield child, place
             else:
                 yield from self._find_substitutions(child, reads, replace(place, reads=()))
                 if child.is_named:
-                    values.append(_read_word(child))
+                    values.append(self._read_word(child))
                     end = child.end_byte
         assigned = tuple(f"{name}={value}" for value in values)
         self._found.append((end, ScriptCommand((), assignments=assigned, reads=tuple(reads), in_loop=True)))
+
+
+def _may_substitute(text: str) -> bool:
+    return "(" in text or "`" in text
 
 
 def _is_endless(loop: Node) -> bool:
@@ -268,24 +315,8 @@ def _is_endless(loop: Node) -> bool:
     return compile_once(wanted).fullmatch(text.rstrip("; \n")) is not None
 
 
-def _read_word(node: Node) -> str:
-    """A word without its quotes; expansions stay as written."""
-    match node.type:
-        case "raw_string":
-            return read_source(node)[1:-1]
-        case "string":
-            return compile_once(_ESCAPED_IN_QUOTES).sub(lambda found: found[1] or "", read_source(node)[1:-1])
-        case "ansi_c_string":
-            return compile_once(_ANSI).sub(_decode_ansi, read_source(node)[2:-1])
-        case "word":
-            text = read_source(node)
-            return compile_once(_ESCAPED).sub(lambda found: found[1] or "", text) if "\\" in text else text
-        case "concatenation" | "command_name" if node.children:
-            return "".join(map(_read_word, node.children))
-        case "variable_assignment":
-            return "".join(map(_read_word, node.children))
-        case _:
-            return read_source(node)
+def _keep_escaped(found: re.Match[str]) -> str:
+    return found[1] or ""
 
 
 def _decode_ansi(found: re.Match[str]) -> str:
