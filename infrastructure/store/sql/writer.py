@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -100,12 +99,13 @@ class Writer:
 
     def __init__(self, engine: SqlEngine) -> None:
         self._engine = engine
-        self._work: SimpleQueue[_Work] = SimpleQueue()
+        self._given: list[_Work] = []
+        self._is_awaited = False  # something of it is
         self._backlog: list[LedgerEntry] = []
         self._unsure = False
         self._connection: SqlConnection | None = None
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._taking = threading.Condition(threading.Lock())
         self._closed = False
 
     def append(self, entry: LedgerEntry) -> None:
@@ -133,12 +133,13 @@ class Writer:
 
     def close(self) -> None:
         """Write what waits, and end. Raises LedgerError for what could not be written, which is lost then."""
-        with self._starting:
+        stop = _Stop()
+        with self._taking:
             self._closed = True
             thread, self._thread = self._thread, None
+            if thread is not None:
+                self._give(stop)
         if thread is not None:
-            stop = _Stop()
-            self._work.put(stop)
             thread.join()
             if not stop.done.done():
                 raise LedgerError(
@@ -148,17 +149,25 @@ class Writer:
 
     def reopen(self) -> None:
         """Take work again after `close`; another file may be in the place of the one before."""
-        with self._starting:
+        with self._taking:
             self._backlog, self._unsure = [], False
             self._closed = False
 
     def _put(self, work: _Work) -> None:
-        with self._starting:
+        with self._taking:
             if self._closed:
                 raise LedgerError(f"the session ledger {self._engine.place} is closed")
             if self._thread is None or not self._thread.is_alive():
                 self._thread = self._start_thread()
-            self._work.put(work)
+            self._give(work)
+
+    def _give(self, work: _Work) -> None:
+        """Wakes the thread for the first of all that waits, and for the first of it that is awaited."""
+        becomes_awaited = not self._is_awaited and _is_awaited(work)
+        if becomes_awaited or not self._given:
+            self._taking.notify()
+        self._given.append(work)
+        self._is_awaited = self._is_awaited or becomes_awaited
 
     def _start_thread(self) -> threading.Thread:
         """Raises RuntimeError or MemoryError where there is no room for one, and then nobody waits for it."""
@@ -184,23 +193,22 @@ class Writer:
 
     def _do_next(self, taken: list[_Work]) -> None:
         """Do what comes next, which is noted in `taken` before."""
-        taken.append(self._work.get())
-        entries: list[LedgerEntry] = []
-        until, may_wait = time.monotonic() + _GATHERING_SECS, True
-        while isinstance(work := taken[-1], LedgerEntry):
-            entries.append(work)
-            may_wait = may_wait and work.may_wait
-            try:
-                taken.append(self._work.get(timeout=max(0.0, until - time.monotonic()) if may_wait else 0.0))
-            except Empty:
-                break
+        with self._taking:
+            self._taking.wait_for(lambda: self._given)
+            self._taking.wait_for(lambda: self._is_awaited, _GATHERING_SECS)
+            kinds = (isinstance(work, LedgerEntry) for work in self._given)
+            count = next((number for number, is_entry in enumerate(kinds, 1) if not is_entry), len(self._given))
+            taken += self._given[:count]
+            del self._given[:count]
+            self._is_awaited = any(map(_is_awaited, self._given))
+        entries = [work for work in taken if isinstance(work, LedgerEntry)]
         if entries:
             self._try_to_write(entries)
-        match work:
-            case _Job():
-                self._run_job(work)
-            case _Stop():
-                self._stop(work)
+        match taken[-1]:
+            case _Job() as job:
+                self._run_job(job)
+            case _Stop() as stop:
+                self._stop(stop)
             case _:
                 pass
 
@@ -309,6 +317,10 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _is_awaited(work: _Work) -> bool:
+    return not (isinstance(work, LedgerEntry) and work.may_wait)
 
 
 def _find_trouble(entry: LedgerEntry) -> LedgerError | None:
