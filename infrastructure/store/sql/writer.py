@@ -81,7 +81,7 @@ class _Stop(Struct, eq=False):
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
-_GATHERING_SECS = 0.005
+_GATHERING_SECS = 0.05
 """How long an event that nobody waits for waits for others to come into its transaction."""
 _BEGIN_SECS = 1.0
 """How often a thread that does not begin is looked at."""
@@ -101,6 +101,7 @@ class Writer:
         self._engine = engine
         self._given: list[_Work] = []
         self._is_awaited = False  # something of it is
+        self._is_overtaken = False  # its events were
         self._backlog: list[LedgerEntry] = []
         self._unsure = False
         self._connection: SqlConnection | None = None
@@ -109,18 +110,29 @@ class Writer:
         self._closed = False
 
     def append(self, entry: LedgerEntry) -> None:
-        """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
-        self._put(entry)
+        """Write an event; `entry.done` ends when it is committed, or with a LedgerError.
+
+        The thread is woken when the event loop comes round: what is ready in it by then, such as the starts of
+        a batch's calls, goes into one transaction.
+        """
+        if self._put(entry):
+            entry.done.get_loop().call_soon(self._wake)
 
     def submit(
-        self, work: Callable[[SqlConnection], _Result], *, is_repeatable: bool = False
+        self,
+        work: Callable[[SqlConnection], _Result],
+        *,
+        is_repeatable: bool = False,
+        is_beside_events: bool = False,
     ) -> Future[_Result]:
         """Do other work, after all that was given before. What it raises is the future's.
 
         `is_repeatable`: it comes to the same if it is done twice, so that it outlasts a connection that breaks.
+        `is_beside_events`: events that nobody waits for may stay behind it, for the next transaction.
         """
         job = _Job(work, is_repeatable)
-        self._put(job)  # type: ignore[arg-type]
+        self._put(job, may_overtake=is_beside_events)  # type: ignore[arg-type]
+        self._wake()
         return job.done
 
     def flush(self) -> Future[None]:
@@ -137,9 +149,11 @@ class Writer:
         with self._taking:
             self._closed = True
             thread, self._thread = self._thread, None
-            if thread is not None:
-                self._give(stop)
         if thread is not None:
+            with self._taking:
+                self._given.append(stop)
+                self._is_awaited = True
+                self._taking.notify_all()
             thread.join()
             if not stop.done.done():
                 raise LedgerError(
@@ -153,21 +167,26 @@ class Writer:
             self._backlog, self._unsure = [], False
             self._closed = False
 
-    def _put(self, work: _Work) -> None:
+    def _put(self, work: _Work, *, may_overtake: bool = False) -> bool:
+        """Whether it is the first of all that is given, or of those that are awaited: then the thread is to be
+        woken."""
         with self._taking:
             if self._closed:
                 raise LedgerError(f"the session ledger {self._engine.place} is closed")
             if self._thread is None or not self._thread.is_alive():
                 self._thread = self._start_thread()
-            self._give(work)
+            is_first, becomes_awaited = not self._given, not self._is_awaited and _is_awaited(work)
+            if may_overtake and becomes_awaited and not self._is_overtaken:  # else events might wait for long
+                self._given.insert(0, work)
+                self._is_overtaken = not is_first
+            else:
+                self._given.append(work)
+            self._is_awaited = self._is_awaited or becomes_awaited
+            return is_first or becomes_awaited
 
-    def _give(self, work: _Work) -> None:
-        """Wakes the thread for the first of all that waits, and for the first of it that is awaited."""
-        becomes_awaited = not self._is_awaited and _is_awaited(work)
-        if becomes_awaited or not self._given:
-            self._taking.notify()
-        self._given.append(work)
-        self._is_awaited = self._is_awaited or becomes_awaited
+    def _wake(self) -> None:
+        with self._taking:
+            self._taking.notify_all()
 
     def _start_thread(self) -> threading.Thread:
         """Raises RuntimeError or MemoryError where there is no room for one, and then nobody waits for it."""
@@ -201,7 +220,8 @@ class Writer:
             taken += self._given[:count]
             del self._given[:count]
             self._is_awaited = any(map(_is_awaited, self._given))
-        entries = [work for work in taken if isinstance(work, LedgerEntry)]
+            entries = [work for work in taken if isinstance(work, LedgerEntry)]
+            self._is_overtaken = self._is_overtaken and not entries
         if entries:
             self._try_to_write(entries)
         match taken[-1]:
