@@ -47,6 +47,8 @@ from quorum.domain.text.printable import (
 _T = TypeVar("_T")
 _Way: TypeAlias = "Callable[[SecretMask, Any, Callable[[str], str]], object]"
 _WAYS: dict[type, _Way | None] = {}  # of each class that was met, for a session holds many thousand values
+_REMEMBERED_CHARS = 200  # of a text that is looked up before it is looked through
+_MOST_REMEMBERED = 1_024
 _UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret. What
 # a packet was made of, and the contents that its call writes, are in no record.
@@ -107,8 +109,21 @@ class SecretMask:
         return self._known.list_forms_named(name)
 
     def mask_text(self, text: str) -> str:
-        """The text without its secrets; the very same object where it holds none."""
-        return hide_spans(text, self.find_spans(text))
+        """The text without its secrets; the very same object where it holds none.
+
+        Names, paths and the like are in one event after another: they are looked through once.
+        """
+        if len(text) > _REMEMBERED_CHARS or self._is_for_review:
+            return hide_spans(text, self.find_spans(text))
+        clear = self._known.clear_texts
+        if text in clear:
+            return text
+        if spans := self.find_spans(text):
+            return hide_spans(text, spans)
+        if len(clear) >= _MOST_REMEMBERED:
+            clear.clear()
+        clear.add(text)
+        return text
 
     def mask_known(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""

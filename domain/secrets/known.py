@@ -173,6 +173,8 @@ class KnownSecrets:
         self._claimed: frozenset[str] = frozenset()
         self._words: frozenset[int] = frozenset()
         self._has_replaced = False
+        self.clear_texts: set[str] = set()
+        """Short texts in which neither these nor any pattern were found; another set once more are known."""
         self._adding = threading.Lock()
 
     def add(self, secrets: Iterable[NamedSecret]) -> bool:
@@ -205,6 +207,7 @@ class KnownSecrets:
             self._by_head = {
                 head: tuple(sorted(forms, key=len, reverse=True)) for head, forms in by_head.items()
             }
+            self.clear_texts = set()  # last: whoever looks with the values of before fills the old one
             return True
 
     def list_forms_named(self, name: str) -> tuple[str, ...]:

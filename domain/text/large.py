@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
+from typing import cast
 
 from quorum.domain.replacing import list_fields
 
@@ -24,13 +25,16 @@ def is_large(*values: object) -> bool:
     while left and size < LARGE_CHARS:
         value = left.pop()
         kind = type(value)
+        if kind is str:
+            size += len(cast("str", value))
+            continue
         if kind in _WITHOUT_SIZE:
             continue
         if (read_fields := _FIELDS.get(kind)) is not None:
             left += read_fields(value)
             continue
         match value:
-            case str():
+            case str():  # of a class of its own
                 size += len(value)
             case list() | tuple() | frozenset():
                 size += len(value)

@@ -192,6 +192,17 @@ def test_values_are_hidden_from_the_moment_they_are_learnt_and_short_ones_never(
     assert (before, mask.mask_text(f"say {PLAIN} 1234567")) == (f"say {PLAIN}", "say [secret:LATE] 1234567")
 
 
+def test_a_value_is_hidden_in_texts_that_were_looked_through_before_it_was_learnt() -> None:
+    mask = SecretMask()
+    texts = [f"config/{number} says sesame-{number:04}" for number in range(2_000)]
+    assert [mask.mask_text(text) for text in texts] == texts
+
+    mask.learn("DOOR", "sesame-1999")
+
+    assert mask.mask_text(texts[-1]) == "config/1999 says [secret:DOOR]"
+    assert mask.mask_text(texts[0]) is texts[0]
+
+
 def test_the_longest_of_two_values_is_hidden_whole_and_overlapping_ones_together() -> None:
     mask = learnt(PART="abcdefgh1", WHOLE="abcdefgh1-ijklmnop2", NEXT="ijklmnop2-qrst")
 

@@ -184,7 +184,9 @@ class SqlContents:
 
     def _keep_in_turn(self, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]) -> Future[None]:
         return self._writer.submit(
-            lambda connection: self._keep(connection, wanted, packed), is_repeatable=True
+            lambda connection: self._keep(connection, wanted, packed),
+            is_repeatable=True,
+            is_beside_events=True,  # what refers to them is given once they are kept
         )
 
     def _keep(

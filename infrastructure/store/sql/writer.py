@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -82,7 +81,7 @@ class _Stop(Struct, eq=False):
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
-_GATHERING_SECS = 0.005
+_GATHERING_SECS = 0.05
 """How long an event that nobody waits for waits for others to come into its transaction."""
 _BEGIN_SECS = 1.0
 """How often a thread that does not begin is looked at."""
@@ -100,27 +99,40 @@ class Writer:
 
     def __init__(self, engine: SqlEngine) -> None:
         self._engine = engine
-        self._work: SimpleQueue[_Work] = SimpleQueue()
+        self._given: list[_Work] = []
+        self._is_awaited = False  # something of it is
+        self._is_overtaken = False  # its events were
         self._backlog: list[LedgerEntry] = []
         self._unsure = False
         self._connection: SqlConnection | None = None
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._taking = threading.Condition(threading.Lock())
         self._closed = False
 
     def append(self, entry: LedgerEntry) -> None:
-        """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
-        self._put(entry)
+        """Write an event; `entry.done` ends when it is committed, or with a LedgerError.
+
+        The thread is woken when the event loop comes round: what is ready in it by then, such as the starts of
+        a batch's calls, goes into one transaction.
+        """
+        if self._put(entry):
+            entry.done.get_loop().call_soon(self._wake)
 
     def submit(
-        self, work: Callable[[SqlConnection], _Result], *, is_repeatable: bool = False
+        self,
+        work: Callable[[SqlConnection], _Result],
+        *,
+        is_repeatable: bool = False,
+        is_beside_events: bool = False,
     ) -> Future[_Result]:
         """Do other work, after all that was given before. What it raises is the future's.
 
         `is_repeatable`: it comes to the same if it is done twice, so that it outlasts a connection that breaks.
+        `is_beside_events`: events that nobody waits for may stay behind it, for the next transaction.
         """
         job = _Job(work, is_repeatable)
-        self._put(job)  # type: ignore[arg-type]
+        self._put(job, may_overtake=is_beside_events)  # type: ignore[arg-type]
+        self._wake()
         return job.done
 
     def flush(self) -> Future[None]:
@@ -133,12 +145,15 @@ class Writer:
 
     def close(self) -> None:
         """Write what waits, and end. Raises LedgerError for what could not be written, which is lost then."""
-        with self._starting:
+        stop = _Stop()
+        with self._taking:
             self._closed = True
             thread, self._thread = self._thread, None
         if thread is not None:
-            stop = _Stop()
-            self._work.put(stop)
+            with self._taking:
+                self._given.append(stop)
+                self._is_awaited = True
+                self._taking.notify_all()
             thread.join()
             if not stop.done.done():
                 raise LedgerError(
@@ -148,17 +163,30 @@ class Writer:
 
     def reopen(self) -> None:
         """Take work again after `close`; another file may be in the place of the one before."""
-        with self._starting:
+        with self._taking:
             self._backlog, self._unsure = [], False
             self._closed = False
 
-    def _put(self, work: _Work) -> None:
-        with self._starting:
+    def _put(self, work: _Work, *, may_overtake: bool = False) -> bool:
+        """Whether it is the first of all that is given, or of those that are awaited: then the thread is to be
+        woken."""
+        with self._taking:
             if self._closed:
                 raise LedgerError(f"the session ledger {self._engine.place} is closed")
             if self._thread is None or not self._thread.is_alive():
                 self._thread = self._start_thread()
-            self._work.put(work)
+            is_first, becomes_awaited = not self._given, not self._is_awaited and _is_awaited(work)
+            if may_overtake and becomes_awaited and not self._is_overtaken:  # else events might wait for long
+                self._given.insert(0, work)
+                self._is_overtaken = not is_first
+            else:
+                self._given.append(work)
+            self._is_awaited = self._is_awaited or becomes_awaited
+            return is_first or becomes_awaited
+
+    def _wake(self) -> None:
+        with self._taking:
+            self._taking.notify_all()
 
     def _start_thread(self) -> threading.Thread:
         """Raises RuntimeError or MemoryError where there is no room for one, and then nobody waits for it."""
@@ -184,23 +212,23 @@ class Writer:
 
     def _do_next(self, taken: list[_Work]) -> None:
         """Do what comes next, which is noted in `taken` before."""
-        taken.append(self._work.get())
-        entries: list[LedgerEntry] = []
-        until, may_wait = time.monotonic() + _GATHERING_SECS, True
-        while isinstance(work := taken[-1], LedgerEntry):
-            entries.append(work)
-            may_wait = may_wait and work.may_wait
-            try:
-                taken.append(self._work.get(timeout=max(0.0, until - time.monotonic()) if may_wait else 0.0))
-            except Empty:
-                break
+        with self._taking:
+            self._taking.wait_for(lambda: self._given)
+            self._taking.wait_for(lambda: self._is_awaited, _GATHERING_SECS)
+            kinds = (isinstance(work, LedgerEntry) for work in self._given)
+            count = next((number for number, is_entry in enumerate(kinds, 1) if not is_entry), len(self._given))
+            taken += self._given[:count]
+            del self._given[:count]
+            self._is_awaited = any(map(_is_awaited, self._given))
+            entries = [work for work in taken if isinstance(work, LedgerEntry)]
+            self._is_overtaken = self._is_overtaken and not entries
         if entries:
             self._try_to_write(entries)
-        match work:
-            case _Job():
-                self._run_job(work)
-            case _Stop():
-                self._stop(work)
+        match taken[-1]:
+            case _Job() as job:
+                self._run_job(job)
+            case _Stop() as stop:
+                self._stop(stop)
             case _:
                 pass
 
@@ -309,6 +337,10 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _is_awaited(work: _Work) -> bool:
+    return not (isinstance(work, LedgerEntry) and work.may_wait)
 
 
 def _find_trouble(entry: LedgerEntry) -> LedgerError | None:

@@ -118,6 +118,58 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
     await session.ledger.aclose()
 
 
+async def test_events_that_tasks_ready_at_the_same_time_wait_for_share_a_transaction(database, reported):
+    session = begun(database)
+    await session.ledger.append(prompt("first"))
+    reported.clear()
+
+    async def announce(number: int) -> None:
+        await session.ledger.append(prompt(number))
+
+    await asyncio.gather(*(asyncio.create_task(announce(number)) for number in range(10)))
+
+    assert reported.count("COMMIT") == 1
+    await session.ledger.aclose()
+
+
+async def test_contents_are_kept_ahead_of_events_that_nobody_waits_for_and_once_only(database, monkeypatch):
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    session = begun(database)
+    noted = session.ledger.append(prompt("noted"), may_wait=True)
+
+    await asyncio.to_thread(database.contents.put_blocking, [b"one"])
+    assert not noted.done()
+    await asyncio.to_thread(database.contents.put_blocking, [b"other"])
+    await asyncio.wait_for(noted, 30)
+
+    later = session.ledger.append(prompt("later"), may_wait=True)
+    await asyncio.to_thread(database.contents.put_blocking, [b"third"])
+    await session.ledger.append(prompt("announced"))
+    assert later.done()
+    assert [record.event.prompt for record in await database.archive.read(session.session_id)] == [
+        "noted",
+        "later",
+        "announced",
+    ]
+    await session.ledger.aclose()
+
+
+async def test_the_thread_is_woken_by_the_first_event_that_nobody_waits_for_and_no_other(database, monkeypatch):
+    monkeypatch.setattr(writer, "_GATHERING_SECS", 600.0)
+    session = begun(database)
+    await session.ledger.append(prompt("first"))
+    woken = []
+    monkeypatch.setattr(database._writer, "_wake", lambda: woken.append(True))
+
+    for number in range(20):
+        session.ledger.append(prompt(number), may_wait=True)
+    await asyncio.sleep(0)
+
+    assert len(woken) == 1
+    monkeypatch.undo()
+    await session.ledger.aclose()
+
+
 async def test_events_that_nobody_waits_for_are_written_with_the_next_that_somebody_does(
     database, reported, monkeypatch
 ):
