@@ -419,6 +419,12 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         operands=_O.RUN,
     ),
     ProgramEffects(
+        names="crystal nim dart gforth gosh chez scheme mit-scheme chicken-csi csi odin gleam vala moon fennel",
+        source="crystal(1) 1.6, nim 1.6, dart 3.0",
+        values="-d --define -o --output --out",
+        operands=_O.RUN,
+    ),
+    ProgramEffects(
         names="ansible-playbook",
         source="ansible-playbook(1) 2.14",
         values=(
