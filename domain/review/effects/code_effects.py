@@ -89,7 +89,8 @@ _WRITTEN = re.compile(
 """The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
 _NAMED_VARIABLE = re.compile(
     r"""\bprocess\.env\.(\w+)|\b(?:process\.env|ENV|ENVIRON|\$_ENV)\[\s*["']?(\w+)|\$ENV\{\s*["']?(\w+)
-    |\b(?:getenv|Deno\.env\.get|ENV\.fetch)\s*\(\s*["'](\w+)""",
+    |\b(?:getenv|Deno\.env\.get|ENV\.fetch)\s*\(\s*["'](\w+)
+    |\bRails\.application\.(credentials|secrets|secret_key_base)\b|\bconfig\(\s*["'](?:[\w-]+\.)*(\w+)["']\s*\)""",
     re.VERBOSE,
 )
 _SETS_USER = re.compile(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.places import find_secret, is_system_program, is_wide
+from quorum.domain.review.effects.places import is_local, is_system_program
 from quorum.domain.review.effects.program_effects import (
     INPUTS,
     PYTHON,
@@ -24,6 +24,7 @@ from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.python_effects import reduce_python
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind, find_kind
 from quorum.domain.review.effects.surroundings import Output, Scope
+from quorum.domain.review.effects.word_judgement import judge_served
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
 from quorum.domain.review.hazards.python_words import PythonWords, read_python_words
@@ -71,6 +72,10 @@ _PROGRAMS = {
 _HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure", "nu"})
 _NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i.*|--in-place.*|inplace")
+_PUT_IN = re.compile(
+    r"\bs([/|#,@!:])(?:\\.|(?!\1)[^\n]){0,500}\1((?:\\.|(?!\1)[^\n]){1,500})\1|(?:^|[;{}\d$/])[ \t]*[aic]\\?\s*([^\n]{1,500})"
+)
+"""What sed and perl put in place of something, or beside it."""
 _BACKUP = re.compile(r"(?:-[nErszpwla0-9]*i|--in-place=)([.~_][\w.~-]*)")
 _RECORDER = ProgramEffects(
     names="script",
@@ -252,11 +257,9 @@ class InterpreterReduction(Struct, frozen=True):
         if file := self._scope.reducer.find_file(f"{module.replace('.', '/')}.py"):
             self._scope.reducer.run_data(file.data)
         if module in ("http.server", "SimpleHTTPServer"):
-            folder = next(
-                (words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-d", "--directory")), ""
-            )
-            if folder and (is_wide(folder) or find_secret(folder)):
-                self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
+            given = (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-d", "--directory"))
+            if not any(map(is_local, words)) or "0.0.0.0" in words:
+                judge_served(self._scope, next(given, self._scope.reducer.folder))
 
     def _pack_by_module(self, words: Sequence[str], names: Sequence[str]) -> None:
         """Take an archive that a module of Python makes, or takes apart."""
@@ -332,6 +335,9 @@ def _list_own_files(run: Invocation) -> Sequence[str]:
 def change_in_place(scope: Scope, run: Invocation, path: str) -> None:
     """Take a file that is changed in place, with its copy where an option names the ending of that."""
     scope.reducer.write_file(path, NO_DATA)
+    for script in run.arguments if run.program in ("sed", "gsed", "perl") else ():
+        for found in _PUT_IN.finditer(script):
+            scope.reducer.judge_text(path, found[2] or found[3])
     if ending := next((found[1] for word in run.arguments if (found := _BACKUP.fullmatch(word))), ""):
         scope.reducer.write_file(f"{path}{ending}", frozenset({Datum(DataKind.FILE, path)}))
         if run.program != "perl":  # which puts a link there

@@ -117,7 +117,7 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         input=_I.SEND,
     ),
     ProgramEffects(
-        names="mail mailx mutt neomutt swaks sendmail ssmtp msmtp mpack s-nail nail exim exim4 "
+        names="mail mailx mutt neomutt sendmail ssmtp msmtp mpack s-nail nail exim exim4 "
         "postfix telegram-send slackcat slack ntfy notify pastebinit gist wgetpaste termbin "
         "sprunge ix "
         "pushbullet irc ii sic mosquitto_pub amqp-publish kcat kafkacat kafka-console-producer ",
@@ -128,6 +128,16 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         hosts="-h --host",
         operands=_O.HOST,
         input=_I.SEND,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="swaks",
+        source="swaks(1) 20201014",
+        values="-t --to -f --from -au --auth-user -ap --auth-password -p --port --header -ha --helo",
+        sends="--attach",
+        posts="--attach --body --attach-body -d --data",
+        hosts="-s --server",
+        operands=_O.HOST,
         is_quiet=True,
     ),
     ProgramEffects(
@@ -289,7 +299,14 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         gives=_D.FILE,
         input=_I.FOLLOW,
     ),
-    ProgramEffects(names="sqlite3", source="sqlite3(1) 3.40", operands=_O.SHOW, gives=_D.FILE, input=_I.FOLLOW),
+    ProgramEffects(
+        names="sqlite3 sqlite duckdb",
+        source="sqlite3(1) 3.40, duckdb 0.9",
+        values="-c -cmd",
+        operands=_O.SHOW,
+        gives=_D.FILE,
+        input=_I.FOLLOW,
+    ),
     ProgramEffects(
         names="pg_dump pg_dumpall mysqldump mongodump mongoexport",
         source="pg_dump(1) 15",

@@ -46,6 +46,11 @@ _MORE_SECRETS = re.compile(
            |ngrok2?/\S+
            |cloudflared/\S+|sentryclirc|s3cfg|passwd-s3fs|smbcredentials|dockercfg|nuget/NuGet\.Config|sbt/\.credentials
            |ivy2/\.credentials|hex/hex\.config|pub-cache/credentials\.json|local/share/(nuget|pypoetry/auth\S*|opencode/auth\.json)
+           |msmtprc|fetchmailrc|mbsyncrc|offlineimaprc|getmail/\S+|config/(msmtp/config|isyncrc|neomutt/\S+|weechat/sec\.conf
+           |flyctl/\S+|supabase/access-token|configstore/\S+|evolution/sources/\S+|aerc/accounts\.conf|himalaya/\S+)
+           |irssi/config|weechat/sec\.conf|purple/accounts\.xml|davfs2/secrets|vnc/passwd|nuget/NuGet/NuGet\.Config
+           |railway/config\.json|render/\S+|expo/state\.json|confluent/config\.json|supabase/access-token|wakatime\.cfg
+           |local/share/(atuin/\S+|weechat/\S+|evolution/\S+)
            |claude/\.credentials\.json|codex/auth\.json|gemini/oauth_creds\.json|cdsapirc|pgadmin\S*
            |jupyter/\S*(token|cookie_secret)\S*|ipython/profile_\w+/history\.sqlite|mc/config\.json|minio/\S+|consul-token|nomad-token|step/secrets/\S+)(/|$)
     | /etc/(mysql/debian\.cnf|exim4/passwd\.client|postfix/sasl_passwd\S*|samba/smbpasswd|cloudflared

@@ -61,6 +61,7 @@ from quorum.domain.review.effects.word_judgement import (
     judge_uses,
     judge_words,
     search_for_secrets,
+    shows_names_alone,
 )
 from quorum.domain.review.hazards.invocation import Invocation, is_rehearsed, print_words
 from quorum.domain.review.hazards.places import governs_agents
@@ -559,7 +560,7 @@ def _use_words(used: UsedProgram) -> Data:
             data |= install(used)
         case Operand.SEND | Operand.TEXT | Operand.USE:
             _send_words(used)
-    return data
+    return drop_kind(data, DataKind.SECRET) if shows_names_alone(used.run) else data
 
 
 def _write_operands(used: UsedProgram) -> None:

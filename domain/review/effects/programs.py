@@ -347,6 +347,36 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         is_quiet=True,
     ),
     ProgramEffects(
+        names="mkcert",
+        source="mkcert 1.4",
+        writes="-cert-file -key-file -p12-file",
+        values="-csr",
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="step",
+        words="certificate create|ca init|ca certificate|certificate sign",
+        source="step 0.25",
+        operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="keytool jarsigner apksigner codesign signtool osslsigncode rpmsign debsign minisign cosign zipsign",
+        source="keytool(1) 17, apksigner 0.9, signtool 10",
+        values=(
+            "-keystore --ks -storepass -keypass --ks-pass --key-pass -alias --ks-key-alias -pkcs12 -key --key "
+            "--cert -certs -f /f /p -s --sign -destkeystore -srckeystore"
+        ),
+        operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="arduino-cli ampy mpremote avrdude esptool esptool.py st-flash picotool bossac teensy_loader_cli",
+        source="arduino-cli 0.35, mpremote 1.22: boards at a port of this machine",
+        operands=_O.USE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
         names="gcc g++ cc c++ clang clang++ ld rustc tcc",
         source="gcc(1) 12.2, rustc(1) 1.63",
         values="-I -L -D -l -x -MT -MQ -include -isystem --edition --crate-type --target -C",
@@ -416,6 +446,12 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         source="java(1) 17, wasmtime 14",
         values="-cp -classpath --class-path",
         shows="-jar",
+        operands=_O.RUN,
+    ),
+    ProgramEffects(
+        names="crystal nim dart gforth gosh chez scheme mit-scheme chicken-csi csi odin gleam vala moon fennel",
+        source="crystal(1) 1.6, nim 1.6, dart 3.0",
+        values="-d --define -o --output --out",
         operands=_O.RUN,
     ),
     ProgramEffects(

@@ -226,13 +226,15 @@ class Reducer:
             )
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
-        if text and self._judges_files:
-            self._judge_text(path, text)
+        if text:
+            self.judge_text(path, text)
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
 
-    def _judge_text(self, path: str, text: str) -> None:
+    def judge_text(self, path: str, text: str) -> None:
         """Take what a text has others do that is put into a file."""
+        if not self._judges_files:
+            return
         # Most commands put no text into a file, and its tables take some milliseconds to compile.
         from quorum.domain.review.effects.file_contents import GRAVE_IN_FILES, judge_contents, list_commands
 

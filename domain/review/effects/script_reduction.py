@@ -79,7 +79,7 @@ _FILLS_IN = frozenset({"xargs", "parallel"})
 _INCOMING = "$(cat)"
 """The word that stands for what comes in."""
 _CONTAINERS = frozenset({"docker", "podman", "docker-compose", "podman-compose", "kubectl", "oc"})
-_CLOUDS = frozenset({"heroku", "flyctl", "fly"})
+_CLOUDS = frozenset({"heroku", "flyctl", "fly", "railway", "render", "cf", "dokku", "eb"})
 _HANDS_SECRETS = frozenset(
     {
         *(

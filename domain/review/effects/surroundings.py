@@ -27,9 +27,10 @@ class WrittenText(Struct, frozen=True):
 
 class CommandReduction(Protocol):
     """The reduction of a whole command. `fetched_tree`: where files of the folder come from; `roots`: the
-    folders of the workspace."""
+    folders of the workspace; `folder`: where it has gone, or "" for where it began."""
 
     fetched_tree: Datum | None
+    folder: str
     roots: Sequence[str]
 
     def add(self, effect: SideEffect) -> None:
@@ -54,6 +55,10 @@ class CommandReduction(Protocol):
 
     def write_file(self, path: str, data: Data, text: str | None = ...) -> None:
         """Take the effects of data put into a file."""
+        ...
+
+    def judge_text(self, path: str, text: str) -> None:
+        """Take what a text has others do that is put into a file."""
         ...
 
     def find_file(self, path: str) -> WrittenText | None:

@@ -237,6 +237,23 @@ def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -
         scope.add(EffectKind.REVEAL, "searches the machine for credentials")
 
 
+_CAPITALS = r"\[[A-Z0-9_-]+\]"
+_NAMES_OF_VARIABLES = rf"\^({_CAPITALS}[*+]?){{1,2}}(?:=|\\b)?|({_CAPITALS}[*+]?){{1,2}}="
+_CUTS_VALUES = r"s(?P<sign>[/|#,@])=\.\*\$?(?P=sign)=?(?P=sign)p"
+
+
+def shows_names_alone(run: Invocation) -> bool:
+    """Whether it prints the names of variables, and none of a value: of one that goes on over lines neither."""
+    if run.program in ("grep", "egrep", "rg"):
+        letters = "".join(word[1:] for word in run.arguments if re.fullmatch("-[a-zA-Z]+", word))
+        shown = "--only-matching" in run.arguments or "o" in letters
+        shown = shown and "i" not in letters and "--ignore-case" not in run.arguments
+        patterns = [*run.find_values("-e", "--regexp")] or [*run.operands[:1]]
+        return shown and bool(patterns) and all(re.fullmatch(_NAMES_OF_VARIABLES, each) for each in patterns)
+    is_cut = run.program in ("sed", "gsed") and run.arguments[:1] in (("-n",), ("-nE",), ("-En",))
+    return is_cut and re.fullmatch(_CUTS_VALUES, "".join(run.operands[:1])) is not None
+
+
 def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
     """Take what a few programs do by their words."""
     if run.program in _SEARCHERS:
@@ -288,12 +305,18 @@ def _judge_server(scope: Scope, run: Invocation) -> None:
     if any(is_local(word) and not word.startswith("0.0.0.0") for word in words):
         return
     own = {*run.find_values("--key", "--cert", "--ssl-key", "--ssl-cert", "-K", "-C")}
-    for word in (*run.operands, *run.find_values("-t", "-r", "-h", "--root", "--directory", "-d")):
-        if word in own:
-            continue
-        if "/" in word and (is_wide(word) or find_secret(word)):
-            scope.add(EffectKind.SEND, f"serves {word} to whoever connects", word)
+    given = (*run.operands, *run.find_values("-t", "-r", "-h", "--root", "--directory", "-d"))
+    for word in (*(each for each in given if each not in own), scope.reducer.folder):
+        if judge_served(scope, word):
             return
+
+
+def judge_served(scope: Scope, folder: str) -> bool:
+    """Take a folder that is served to whoever connects, if it holds more than a project or credentials."""
+    is_wider = folder == "~" or ("/" in folder and bool(is_wide(folder) or find_secret(folder)))
+    if is_wider:
+        scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
+    return is_wider
 
 
 def _asks_to_delete(run: Invocation) -> bool:

@@ -116,14 +116,24 @@ CLOUD_USES: tuple[HarmfulUse, ...] = (
         r"--check|--dry-run|list|show|status|get|-n|-help",
     ),
     HarmfulUse(
-        "kubectl|oc patch|edit|replace|scale|annotate|label|taint|evict",
+        "kubectl|oc patch|edit|replace|annotate|label|taint|evict",
         "",
         "changes what runs in a cluster",
         "--dry-run.*|--list|--help",
     ),
+    # What a rollout starts anew, or starts more of, runs on while that happens.
+    HarmfulUse(
+        "kubectl|oc scale",
+        "",
+        "changes what runs in a cluster",
+        r"--dry-run.*|--help|(--replicas=)?[1-9]\d*",
+    ),
+    HarmfulUse(
+        "kubectl|oc rollout", "undo|cancel|retry|latest", "changes what runs in a cluster", "--dry-run.*"
+    ),
     HarmfulUse(
         "kubectl|oc",
-        r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
+        r"delete|drain|cordon|patch|replace|edit|annotate|label|set|evict|apply-set-last",
         "changes what runs in a cluster",
         (
             r"status|history|can-i|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
@@ -378,6 +388,7 @@ SERVICE_USES: tuple[HarmfulUse, ...] = (
         "hg|bzr|darcs|fossil push", r"\w+://.*", "sends the repository to another machine", guard="network"
     ),
     HarmfulUse("bq", "extract|rm", "sends away or deletes what is kept in a cloud", "--help"),
+    HarmfulUse("bq add-iam-policy-binding|set-iam-policy", "", "gives somebody rights", "--help"),
     HarmfulUse("hash", r"-[lrtd]*p", "has another program run by a known name", guard="persistence"),
     # ------------------------------------------------------------ networks, agents
     HarmfulUse(

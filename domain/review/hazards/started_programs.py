@@ -225,7 +225,40 @@ def enter_started(run: Invocation) -> Invocation:
     return run
 
 
+# Rails 7, Django 5 and django-extensions, Laravel 10, Phoenix 1.7, WP-CLI 2.8, Drush 12
+_CONSOLES = {
+    **dict.fromkeys((("rails", "runner"), ("rails", "r")), ("ruby", "-e", "")),
+    **dict.fromkeys((("manage.py", "shell"), ("manage.py", "shell_plus")), ("python", "-c", "-c --command")),
+    ("django-admin", "shell"): ("python", "-c", "-c --command"),
+    ("artisan", "tinker"): ("php", "-r", "--execute"),
+    ("mix", "run"): ("elixir", "-e", "-e --eval"),
+    ("mix", "eval"): ("elixir", "-e", ""),
+    ("wp", "eval"): ("php", "-r", ""),
+    **dict.fromkeys((("drush", each) for each in ("ev", "eval", "php-eval", "php:eval")), ("php", "-r", "")),
+}
+"""What runs the code in a word of a framework's console, and the options that it stands behind, if any."""
+_WITH_SCRIPTS = frozenset({"python", "python3", "php", "ruby"})
+
+
+def _enter_console(run: Invocation) -> Invocation | None:
+    """The interpreter of the code that the console of a framework is given in a word."""
+    name, *words = (run.program, *run.arguments)
+    if name in _WITH_SCRIPTS and words:
+        name, *words = (words[0].rpartition("/")[2], *words[1:])
+    console = _CONSOLES.get((name, words[0])) if words else None
+    if console is None:
+        return None
+    program, option, named = console
+    if named:
+        code = next(replace(run, arguments=tuple(words)).find_values(*named.split()), "")
+    else:
+        code = next(iter(_skip(tuple(words[1:]), ("-e", "--environment", "--url", "--path"), 0)), "")
+    return _start(run, (program, option, code)) if " " in code or "(" in code or "." in code[:-4] else None
+
+
 def _find_started(run: Invocation) -> Invocation | None:
+    if (console := _enter_console(run)) is not None:
+        return console
     if run.program not in _STARTERS and not run.program.startswith(_PYTHONS):
         is_script = run.wrappers and run.wrappers[-1] in _RUN_SCRIPTS  # its own words stand behind it
         if is_script or not may_start(run.program):

@@ -71,13 +71,14 @@ class _NodePlace(Struct, frozen=True):
 
 
 class _Redirected(Struct):
-    """What redirections give a command; `words` are arguments that stand behind them."""
+    """What redirections give a command; `words` are arguments that stand behind them, `end` is where they end."""
 
     words: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     text: str | None = None
     reads: list[int] = field(default_factory=list)
     writes: int | None = None
+    end: int = 0
 
 
 _NOT_REDIRECTED = _Redirected()
@@ -169,7 +170,7 @@ class _Walk:
         return found
 
     def _redirect_statement(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
-        given = _Redirected()
+        given = _Redirected(end=node.end_byte)
         body = node.child_by_field_name("body")
         for child in node.children:
             if child.type in REDIRECTS:
@@ -183,7 +184,7 @@ class _Walk:
             self._found.append((node.end_byte, put_in))
         if body is not None:
             # A loop or a group reads what is put into it.
-            reads = place.reads if target is body and body.type == "command" else (*place.reads, *given.reads)
+            reads = place.reads if target == body and body.type == "command" else (*place.reads, *given.reads)
             writes = place.writes if given.writes is None else given.writes
             yield body, place.join(reads, writes)
 
@@ -270,7 +271,8 @@ class _Walk:
             place.function,
             place.is_endless,
         )
-        self._found.append((node.end_byte, command))
+        end = given.end if given.reads else 0
+        self._found.append((max(node.end_byte, end), command))
         return inside
 
     def _assign(self, node: Node, place: _NodePlace) -> Iterable[tuple[Node, _NodePlace]]:

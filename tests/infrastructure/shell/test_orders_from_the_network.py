@@ -44,8 +44,12 @@ def _runs_fetched(command: str) -> bool:
 def test_what_any_program_fetches_is_code_to_whatever_follows_it(fetches: str) -> None:
     assert all(_runs_fetched(f"{fetches} | {follows}") for follows in _FOLLOWS)
     assert _runs_fetched(f'eval "$({fetches})"')
+    assert all(_runs_fetched(f"{follows} < <({fetches})") for follows in _FOLLOWS)
     assert _runs_fetched(f"cmake -P <({fetches})")
+    assert _runs_fetched(f"crystal <({fetches})")
+    assert _runs_fetched(f"nim r <({fetches})")
     assert not _runs_fetched(f"{fetches} | grep name | sort > names.txt")
+    assert not _runs_fetched(f"sort -u < <({fetches}) > names.txt")
     assert not _runs_fetched(f"cmake -DVERSION=$({fetches}) .")
 
 

@@ -16,13 +16,14 @@ from quorum.infrastructure.execution.shell.script import read_script
         ("case x in y) a;; esac", [("a",)]),
         ("f() { a $1; }", [("a", "$1")]),
         ('echo "$(a)" `b`', [("a",), ("b",), ("echo", "$(a)", "`b`")]),
-        ("cat <<E\n$(a)\nE", [("cat",), ("a",)]),
+        ("cat <<E\n$(a)\nE", [("a",), ("cat",)]),
         ("cat <<'E'\n$(a)\nE", [("cat",)]),
         ("# a\nb", [("b",)]),
         ("a b >/dev/null c 2>&1 'd e'", [("a", "b", "c", "d e")]),
         ("a | b >x -c && d &>x e", [("a",), ("b", "-c"), ("d", "e")]),
         ("a <<E b\nx\nE", [("a", "b")]),
-        ("f() { a <x b $(c); }", [("a", "b", "$(c)"), ("c",)]),
+        ("f() { a <x b $(c); }", [("c",), ("a", "b", "$(c)")]),
+        ("a < <(b) | c", [("b",), ("a",), ("c",)]),
     ],
 )
 def test_each_command_is_found_wherever_it_stands(text: str, words: list[tuple[str, ...]]) -> None:
