@@ -20,6 +20,7 @@ import pytest
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
 from quorum.infrastructure.tools import built_in_tools as _table  # screens draw calls by what it knows  # noqa: F401
 from tests.support.long_tests import LONG_TESTS, may_have_long_tests
+from tests.support.parsed_styles import share_parsed_styles
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
     from tests.support.bucket_server import BucketForTests
@@ -56,6 +57,7 @@ BaseSubprocessTransport.__repr__ = _describe_with_test  # type: ignore[method-as
 def pytest_sessionstart() -> None:
     """Collect no cycles while the tests are imported: nothing of that is garbage."""
     gc.disable()
+    share_parsed_styles()
 
 
 def pytest_collection_finish() -> None:
