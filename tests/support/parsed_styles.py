@@ -1,4 +1,4 @@
-"""Style sheets, parsed once in this process rather than once in each app, which takes a tenth of its tests' time."""
+"""Style sheets that are parsed once in this process: it takes each app a tenth of the time of its test."""
 
 from __future__ import annotations
 
