@@ -21,6 +21,7 @@ import tests.support.examples  # registers the profile before the command line c
 from quorum.infrastructure.tools import built_in_tools as _table  # screens draw calls by what it knows  # noqa: F401
 from tests.support.left_watches import close_watches, note_watches
 from tests.support.long_tests import LONG_TESTS, may_have_long_tests
+from tests.support.parsed_styles import share_parsed_styles
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
     from tests.support.bucket_server import BucketForTests
@@ -66,6 +67,7 @@ def pytest_runtest_teardown() -> None:
 def pytest_sessionstart() -> None:
     """Collect no cycles while the tests are imported: nothing of that is garbage."""
     gc.disable()
+    share_parsed_styles()
 
 
 def pytest_collection_finish() -> None:

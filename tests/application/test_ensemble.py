@@ -41,6 +41,7 @@ from tests.support.examples import examples
 from tests.support.fake_gateway import Answers
 from tests.support.fake_session import Step
 from tests.support.panel_room import DOWN, PanelRoom, reviews, text, until
+from tests.support.unhurried import run_unhurried
 
 ENSEMBLE = Consensus(level=ConsensusLevel.ENSEMBLE)
 
@@ -328,7 +329,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
     moderator: list[Any] = [additions()] if moderates else [text("A is best"), text("10/10")]
 
     async def run() -> tuple[str | None, str]:
-        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=0.5)
+        room = PanelRoom(Ensemble, {**scripts, "mod": moderator}, secs=10.0)
         try:
             said = await room.discuss()
         except NoPanelAnswer:
@@ -337,7 +338,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
         (over,) = (event for event in room.seen.events if isinstance(event, PanelConcluded))
         return over.chosen, said
 
-    chosen, said = asyncio.run(run())
+    chosen, said = run_unhurried(run())
     if not alive:
         return
     scores: dict[str, list[int]] = {label: [] for label in alive}

@@ -165,7 +165,7 @@ async def _start_after_a_lost_vote(events: EventBus, reason: str) -> None:
 @examples(50)
 @given(
     sizes=st.lists(
-        st.tuples(st.sampled_from(["note", "record", "show"]), st.sampled_from([1, 6_000])), max_size=8
+        st.tuples(st.sampled_from(["note", "record", "show"]), st.sampled_from([1, 800])), max_size=8
     )
 )
 async def test_what_is_masked_in_a_thread_for_its_size_is_overtaken_by_nothing(
@@ -199,7 +199,7 @@ async def test_what_is_masked_in_a_thread_for_its_size_is_overtaken_by_nothing(
 
 @pytest.mark.long
 @examples(60)
-@given(steps=st.lists(st.tuples(st.sampled_from(["note", "show", "record"]), st.sampled_from([1, 2_000]))))
+@given(steps=st.lists(st.tuples(st.sampled_from(["note", "show", "record"]), st.sampled_from([1, 800]))))
 async def test_a_large_piece_of_an_answer_is_masked_in_a_thread_and_overtaken_by_nothing(
     steps: list[tuple[str, int]],
 ) -> None:

@@ -32,6 +32,7 @@ from quorum.domain.panel.panel_answer import AnswerStatus
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_session import FakeSession, Step
 from tests.support.panel_room import DOWN, PanelRoom, reviews, text
+from tests.support.unhurried import run_unhurried
 
 SCORES = {"a": reviews(B=5, C=5), "b": reviews(A=9, C=5), "c": reviews(A=9, B=5)}
 SYNTHESIS = {"conclusion": "cron", "key_points": [], "agreement": [], "disagreement": []}
@@ -53,7 +54,7 @@ def endless() -> Step:
 REFUSED = LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)
 WAYS: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "down": (lambda: [DOWN], "it is down"),
-    "silent": (lambda: [Step(answer=text("late"), gate=asyncio.Event())], "no answer within 0.5 s"),
+    "silent": (lambda: [Step(answer=text("late"), gate=asyncio.Event())], "no answer within 10 s"),
     "endless": (lambda: [endless()], "more than 1,000,000 characters"),
     "refusing": (lambda: [REFUSED, REFUSED], "refus"),
     "empty": (lambda: [text(" "), text(" ")], ""),
@@ -123,13 +124,13 @@ def find_reasons(room: PanelRoom) -> str:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("step", STEPS)
-async def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(step: str, way: str) -> None:
+def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(step: str, way: str) -> None:
     make, name, place = STEPS[step]
     form, scripts = make()
     answers, said = WAYS[way]
     scripts[name][place : place + 1] = answers()
-    room = PanelRoom(form, scripts, secs=0.5 if way == "silent" else 600.0)
-    answer = await room.discuss()
+    room = PanelRoom(form, scripts, secs=10.0)
+    answer = run_unhurried(room.discuss())
     assert "cron" in answer
     assert (said or "it did not call") in find_reasons(room)
     assert len(room.seen.of(PanelConcluded)) == 1
@@ -138,7 +139,7 @@ async def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(s
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "mumbling"])  # prose is an answer
 @pytest.mark.parametrize("down", ["b", "bc"])
 @pytest.mark.parametrize("form", [Discussion, Ensemble])
-async def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goes_on(
+def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goes_on(
     form: Any, down: str, way: str
 ) -> None:
     _, scripts = discussed(form)
@@ -147,20 +148,20 @@ async def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goe
     scripts["a"][1:] = [reviews(C=5)] if down == "b" else []
     if down == "b":
         scripts["c"][1] = reviews(A=9)
-    room = PanelRoom(form, scripts, secs=0.5 if way == "silent" else 600.0)
-    assert (await room.discuss()).startswith("cron")
+    room = PanelRoom(form, scripts, secs=10.0)
+    assert run_unhurried(room.discuss()).startswith("cron")
     assert find_reasons(room).count(said or "it said nothing") == len(down)
     assert {label for label, status in room.statuses().items() if status != "answered"} == set(down.upper())
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "mumbling"])
 @pytest.mark.parametrize("form", [Discussion, Ensemble, cast("Any", partial(Debate))])
-async def test_where_all_fail_each_is_named_and_nobody_else_is_asked(form: Any, way: str) -> None:
+def test_where_all_fail_each_is_named_and_nobody_else_is_asked(form: Any, way: str) -> None:
     _, said = WAYS[way]
     scripts = {name: first_answers(way) for name in "abc"}
-    room = PanelRoom(form, {**scripts, "mod": []}, secs=0.5 if way == "silent" else 600.0)
+    room = PanelRoom(form, {**scripts, "mod": []}, secs=10.0)
     with pytest.raises(NoPanelAnswer) as failed:
-        await room.discuss()
+        run_unhurried(room.discuss())
     assert str(failed.value).count(said or "it said nothing") == 3
     assert all(f"p/{name}: " in str(failed.value) for name in "abc")
     assert room.requests("mod") == 0

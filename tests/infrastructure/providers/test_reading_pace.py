@@ -1,10 +1,8 @@
 """How soon and how often the pieces of an answer are read, in a time that passes only where somebody waits."""
 
 import asyncio
-import selectors
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -12,28 +10,10 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.shared.answer_reading import read_answer
 from quorum.infrastructure.models.shared.failures import Failures
+from tests.support.unhurried import run_unhurried
 
 FAILURES = Failures(provider="p", address="http://h", key_env=None, secret="", timeout_secs=1.0)
 MOMENT = 1e-6  # more than sums of seconds are off by
-
-
-class UnhurriedSelector(selectors.DefaultSelector):
-    """Waits for nothing: the time until the next timer has passed at once."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        self.now += timeout or 0.0
-        return super().select(0)
-
-
-class UnhurriedLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self.selector = UnhurriedSelector()
-        super().__init__(self.selector)
-
-    def time(self) -> float:
-        return self.selector.now
 
 
 class Reading:
@@ -75,8 +55,7 @@ class Reading:
 
 def read(arrivals: Iterable[float]) -> Reading:
     reading = Reading([*arrivals])
-    with asyncio.Runner(loop_factory=UnhurriedLoop) as runner:
-        runner.run(read_answer(reading.stream_pieces(), "text/event-stream", reading, FAILURES))
+    run_unhurried(read_answer(reading.stream_pieces(), "text/event-stream", reading, FAILURES))
     return reading
 
 

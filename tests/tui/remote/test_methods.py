@@ -76,52 +76,47 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
     assert "'script.run'" in str(error)
 
 
-@pytest.mark.long(after=4)
-@pytest.mark.parametrize(
-    ("method", "params", "expected"),
-    [
-        ("state.get", {"x": 1}, "no parameter 'x'"),
-        ("pane.read", {"last": 0}, "from 1 to 200"),
-        ("pane.read", {"last": True}, "of type integer"),
-        ("pane.read", {"last": "5"}, "of type integer"),
-        ("pane.read", {"tab": "tab-9"}, "no tab 'tab-9'"),
-        ("input.send", {}, "'text' is missing"),
-        ("input.send", {"text": " \n"}, "empty"),
-        ("input.send", {"text": 5}, "of type string"),
-        ("command.exec", {"command": "nope"}, "no command /nope"),
-        ("command.exec", {"command": "/clear\n/clear"}, "one line"),
-        ("command.exec", {"command": "/mode sometimes"}, "/mode needs one of"),
-        ("interaction.spawn", {"form": "dance"}, "one of agent, ask"),
-        ("interaction.spawn", {"form": "ask", "query": "/clear"}, "no command"),
-        ("interaction.activate", {"interaction_id": "x"}, "no tab 'x'"),
-        ("hil.respond", {"decision": "maybe", "digest": "x"}, "one of approve, reject"),
-        ("hil.respond", {"decision": "reject"}, "'digest' is missing"),
-        ("screen.capture", {"width": 9}, "from 10 to 500"),
-        ("screen.capture", {"height": 301}, "from 5 to 300"),
-        ("layout.set", {"preset": "odd"}, "one of auto"),
-        ("route.set", {"content": "plan", "surface": "side"}, "one of panel"),
-        ("keys.feed", {"keys": "abc"}, "array of strings"),
-        ("keys.feed", {"keys": ["a", 5]}, "array of strings"),
-        ("keys.feed", {"keys": ["a", "nope"]}, "key 2, 'nope'"),
-        ("config.get", {"key": "tui.thema"}, "no setting 'tui.thema'"),
-        ("config.set", {"key": "tui.theme", "value": "mud"}, "'mud' is not a value"),
-        ("config.set", {"key": "tui.theme", "value": ["quorum"]}, "is not a value"),
-        ("config.set", {"key": "tui.theme", "value": {}}, "is not a value"),
-        ("config.set", {"key": "tui.layout", "value": 3}, "3 is not a value"),
-        ("config.set", {"key": "tui.notifications", "value": "yes"}, "true or false"),
-        ("config.set", {"key": "review.mode", "value": "lax"}, "'lax' is not a value"),
-    ],
+MISFITS: tuple[tuple[str, dict[str, object], str], ...] = (
+    ("state.get", {"x": 1}, "no parameter 'x'"),
+    ("pane.read", {"last": 0}, "from 1 to 200"),
+    ("pane.read", {"last": True}, "of type integer"),
+    ("pane.read", {"last": "5"}, "of type integer"),
+    ("pane.read", {"tab": "tab-9"}, "no tab 'tab-9'"),
+    ("input.send", {}, "'text' is missing"),
+    ("input.send", {"text": " \n"}, "empty"),
+    ("input.send", {"text": 5}, "of type string"),
+    ("command.exec", {"command": "nope"}, "no command /nope"),
+    ("command.exec", {"command": "/clear\n/clear"}, "one line"),
+    ("command.exec", {"command": "/mode sometimes"}, "/mode needs one of"),
+    ("interaction.spawn", {"form": "dance"}, "one of agent, ask"),
+    ("interaction.spawn", {"form": "ask", "query": "/clear"}, "no command"),
+    ("interaction.activate", {"interaction_id": "x"}, "no tab 'x'"),
+    ("hil.respond", {"decision": "maybe", "digest": "x"}, "one of approve, reject"),
+    ("hil.respond", {"decision": "reject"}, "'digest' is missing"),
+    ("screen.capture", {"width": 9}, "from 10 to 500"),
+    ("screen.capture", {"height": 301}, "from 5 to 300"),
+    ("layout.set", {"preset": "odd"}, "one of auto"),
+    ("route.set", {"content": "plan", "surface": "side"}, "one of panel"),
+    ("keys.feed", {"keys": "abc"}, "array of strings"),
+    ("keys.feed", {"keys": ["a", 5]}, "array of strings"),
+    ("keys.feed", {"keys": ["a", "nope"]}, "key 2, 'nope'"),
+    ("config.get", {"key": "tui.thema"}, "no setting 'tui.thema'"),
+    ("config.set", {"key": "tui.theme", "value": "mud"}, "'mud' is not a value"),
+    ("config.set", {"key": "tui.theme", "value": ["quorum"]}, "is not a value"),
+    ("config.set", {"key": "tui.theme", "value": {}}, "is not a value"),
+    ("config.set", {"key": "tui.layout", "value": 3}, "3 is not a value"),
+    ("config.set", {"key": "tui.notifications", "value": "yes"}, "true or false"),
+    ("config.set", {"key": "review.mode", "value": "lax"}, "'lax' is not a value"),
 )
-async def test_parameters_that_do_not_fit_are_refused(
-    tmp_path: Path, method: str, params: dict[str, object], expected: str
-) -> None:
-    async with on_remote_stage(tmp_path) as stage:
-        error = await stage.refused(method, **params)
 
-        assert error.code == -32602
-        assert expected in str(error)
-        assert stage.prompt.text == ""
-        assert stage.agent.prompts == []
+
+async def test_parameters_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        for method, params, expected in MISFITS:
+            error = await stage.refused(method, **params)
+
+            assert (error.code, expected in str(error)) == (-32602, True), (method, params, error)
+            assert (stage.prompt.text, stage.agent.prompts) == ("", []), (method, params)
 
 
 async def test_the_state_tells_what_header_and_status_bar_tell(tmp_path: Path) -> None:
