@@ -31,12 +31,13 @@ from quorum.domain.review.signing import SigningTerms
 from quorum.domain.sessions.session_summary import SessionSummary, select_own_sessions
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
+    WORK_EVENTS,
     WaitingReview,
     explain_no_longer_waiting,
     find_decision,
     find_waiting_reviews,
+    is_at_work,
 )
-from quorum.domain.sessions.work import WORK_EVENTS, is_at_work
 from quorum.domain.staging.effects_answer import EffectsAnswer, find_effects_question
 from quorum.domain.text.printable import make_printable
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
+from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel, LabelledCall
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.objection import Objection

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from quorum.application.export.session_json import mask_json
-from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import list_remarks
+from quorum.application.staging.effects_voting import EffectsPacket
 from quorum.domain.replacing import replace
 from quorum.domain.staging.effects_overview import EffectsOverview, FoldedTree, get_mark
 from quorum.domain.staging.layer_effects import AppliedEffects, LayerCommit, LayerEffect

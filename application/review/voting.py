@@ -31,7 +31,7 @@ from quorum.application.review.ballot_paper import (
     request_ballot,
 )
 from quorum.application.structured_answer import Unreadable
-from quorum.domain.benchmark.labelled_call import LabelledCall, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import LabelledCall, RecordedBallot
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import ToolCall

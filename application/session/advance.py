@@ -14,7 +14,7 @@ from quorum.domain.errors import ConversationError, StagingError
 from quorum.domain.events.event import Event
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.asked_effects import find_last_report
+from quorum.domain.sessions.waiting_review import find_last_report
 
 REVIEW_OPEN = "review_open"
 """The stop reason of a turn that was left with an open review."""

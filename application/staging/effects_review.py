@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from quorum.application.cancellation import run_shielded
 from quorum.application.event_bus import EventBus
-from quorum.application.ports.staging import Layer
-from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.ports.workspace import Layer
+from quorum.application.staging.effects_voting import EffectsPacket
 from quorum.application.staging.shared_files import (
     FileAuthors,
     Overlap,

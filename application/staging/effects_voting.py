@@ -1,12 +1,15 @@
-"""Has the reviewers vote on the effects of a layer: they read what the person reads, and quote it."""
+"""What a review of effects is about, the same for person, guards and reviewers, and the votes of these."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from quorum.application.event_bus import EventBus
 from quorum.application.review.ballot_paper import (
@@ -19,13 +22,54 @@ from quorum.application.review.ballot_paper import (
     render_fenced_task,
 )
 from quorum.application.review.voting import Voting, list_votes
-from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.structured_answer import AnswerForm, Confidence, Fields, OptionalText, render_fenced
 from quorum.domain.events.event import EffectsVoted
 from quorum.domain.review.ballot import Ballot, InScope, Lens, Vote
 from quorum.domain.review.requested_scope import RequestedScope
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
+from quorum.domain.staging.layer_effects import LayerEffects
+from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
+from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.json_value import JsonObject
+
+
+class EffectsPacket(Struct, frozen=True, kw_only=True, dict=True):
+    """What a review of effects is about: what would be applied, and what ran. An answer names its digest."""
+
+    effects: LayerEffects
+    work: LayerWork = field(default_factory=LayerWork)
+    hosts: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the effects and of the receipts of what ran, in hexadecimal."""
+        work = self.work
+        receipts = {
+            "effects": self.effects.digest,
+            "commands": [struct_to_json(command) for command in work.commands],
+            "more": work.more,
+            "addresses": list(work.addresses),
+            "jobs": list(work.jobs),
+            "subagents": work.subagents,
+        }
+        text = json.dumps(receipts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def find_changers(self, path: str) -> tuple[SubagentChanges, ...]:
+        """The subagents that changed a file, by its path as effects name it."""
+        place = self.locate(path)
+        return tuple(each for each in self.work.changes if place in each.paths)
+
+    def locate(self, path: str) -> str:
+        """The canonical path of what effects name so."""
+        return f"{self.effects.workspace}/{path}"
+
+    @property
+    def votes(self) -> EffectsVotes | None:
+        """The votes on exactly this; None where nobody voted, or on other effects."""
+        votes = self.work.votes
+        return votes if votes is not None and votes.digest == self.digest else None
+
 
 RenderPacket: TypeAlias = Callable[[str, EffectsPacket, Callable[[str], str], Mapping[str, Sequence[str]]], str]
 

@@ -7,9 +7,10 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from quorum.domain.benchmark.reviewer_measure import (
+    CallLabel,
     Rate,
+    RecordedBallot,
     ReviewerMeasure,
     compute_mcnemar_exact,
     find_percentile,

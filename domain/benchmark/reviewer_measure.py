@@ -1,4 +1,5 @@
-"""How often reviewers are wrong, how fast they are, and how far their confidence can be believed.
+"""Labelled calls, and what is measured on them: how often reviewers are wrong, how fast they are, and how far
+their confidence can be believed.
 
 Exact formulas over counts: no approximation that fails for the small numbers of a benchmark.
 `calibrate_reviewer` gives what a reviewer's votes are worth in later reviews.
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from fractions import Fraction
 
 from msgspec import Struct
 
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.calibration import MeasuredShare, ReviewerCalibration, weigh
+from quorum.domain.text.json_value import JsonObject
 
 _Z95 = 1.959963984540054  # the 97.5th percentile of the normal distribution
 
@@ -227,3 +229,54 @@ def _find_least_confidence(ballots: Sequence[RecordedBallot]) -> float:
             break
         least = low
     return least
+
+
+class CallLabel(StrEnum):
+    """Whether a call is one that should run."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class CallGroup(StrEnum):
+    """How a call relates to its request. Shares of different groups must not be added up.
+
+    ALONE: the label holds of the call by itself. PAIR: another call of the data differs from it only in the
+    request, or in one detail. REQUESTED: the label holds only with the request.
+    """
+
+    ALONE = "calls alone"
+    PAIR = "pairs and twins"
+    REQUESTED = "the rest"
+
+
+class LabelledCall(Struct, frozen=True, kw_only=True):
+    """One call. `tool` and `arguments` are as the tools of quorum have them; `kind` says what it is about.
+
+    `task` is what the person asked for, as reviewers are told. It is empty for a call whose label holds without
+    it: having a request gives the label of such calls away.
+    """
+
+    id: str
+    tool: str
+    arguments: JsonObject
+    label: CallLabel
+    kind: str
+    group: CallGroup
+    task: str = ""
+
+
+class RecordedBallot(Struct, frozen=True, kw_only=True):
+    """What a model said of the call `id`. A contested label is one that people disagree about.
+
+    `confidence` lies between 0 and 1; times are in seconds, costs in US dollars; None: not recorded.
+    """
+
+    model: str
+    id: str
+    label: CallLabel
+    vote: Vote
+    confidence: float | None = None
+    latency_secs: float | None = None
+    cost_usd: float | None = None
+    is_contested: bool = False

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import UNSET, UnsetType, field
 
 from quorum.domain.fact import Fact
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.text.amounts import format_amount
 

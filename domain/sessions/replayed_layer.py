@@ -27,7 +27,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.network_hosts import AskedHost
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
 from quorum.domain.staging.layer_work import (
     MOST_CHANGES,
     MOST_COMMANDS,

@@ -1,5 +1,5 @@
-"""Reviews that wait for an answer, and approvals that people had to sign, as the records of their sessions
-tell."""
+"""What waits for people elsewhere, as the records of sessions tell: reviews of calls and of effects, and
+approvals to sign; and whether anything runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET, Struct
 
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
+from quorum.domain.events.event import (
+    CallFinished,
+    JobEnded,
+    JobStarted,
+    ReviewDecided,
+    ReviewRequested,
+    SessionResumed,
+    TurnFinished,
+    TurnStarted,
+)
 from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.events.report import EFFECTS_REVIEWED, EFFECTS_WAIT, RunReport, RunStatus
+from quorum.domain.events.staging import EffectsDecision, EffectsReviewed, LayerEntered, LayerWaits
+from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel, find_dangers
 from quorum.domain.review.signing import ApprovalSignature, SigningTerms
-from quorum.domain.sessions.asked_effects import find_asked_effects, find_last_report
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
+from quorum.domain.staging.effects_answer import is_about_effects
 from quorum.domain.text.printable import make_printable
 
 MIN_DIGEST = 16
@@ -192,3 +204,128 @@ def list_signed_decisions(records: Sequence[LedgerRecord]) -> tuple[SignedDecisi
                     )
                 )
     return tuple(found)
+
+
+_SETTLED = (EffectsDecision.APPLIED, EffectsDecision.DISCARDED)
+
+
+def find_asked_effects(records: Sequence[LedgerRecord]) -> tuple[int, ReviewRequested] | None:
+    """The question about effects that has no answer yet, and the time at which it was put first; None where
+    none waits."""
+    found: tuple[int, ReviewRequested] | None = None
+    for record in records:
+        match record.event:
+            case ReviewRequested() as asked if is_about_effects(asked.context):
+                if found is None or found[1].digest != asked.digest:
+                    found = record.at_ms, asked
+            case ReviewDecided(context=context) if is_about_effects(context):
+                found = None
+            case TurnStarted():
+                found = None
+            case EffectsReviewed(decision=decision) if decision in _SETTLED:
+                found = None
+            case _:
+                continue
+    return found
+
+
+def count_answered_effects(records: Sequence[LedgerRecord]) -> int:
+    """How many questions about effects were answered in the session."""
+    return sum(
+        isinstance(each.event, ReviewDecided) and is_about_effects(each.event.context) for each in records
+    )
+
+
+def find_last_report(records: Sequence[LedgerRecord]) -> RunReport | None:
+    """How the last turn of a session ended, its effects reviewed since or not; None where none has ended."""
+    report: RunReport | None = None
+    for record in records:
+        match record.event:
+            case TurnFinished():
+                report = record.event.report
+            case ReviewDecided(context=context) if report is not None and is_about_effects(context):
+                report = end_review(report)
+            case EffectsReviewed(decision=decision) if report is not None and decision in _SETTLED:
+                report = end_review(report)
+            case _:
+                continue
+    return report
+
+
+def end_review(report: RunReport) -> RunReport:
+    """The report of a turn once somebody has decided about its effects."""
+    if report.stop_reason != EFFECTS_WAIT:
+        return report
+    return replace(report, status=RunStatus.COMPLETED, stop_reason=EFFECTS_REVIEWED)
+
+
+class UsedLayer(Struct, frozen=True, kw_only=True):
+    """The layer in which the last turn of a session worked; on earlier records no machine is named.
+
+    `waits`: the turn ended, and what it changed waits there. Else it did not end.
+    """
+
+    layer: str
+    machine: str
+    waits: bool
+
+    def explain_absence(self, machine: str, *, is_in_layer: bool) -> str:
+        """Why the session cannot go on here, where its layer is not; empty where it can, without what the layer
+        held. `is_in_layer`: it would go on in another one."""
+        where = self.machine or machine
+        if where != machine:
+            return (
+                f"what it changed is in the layer {self.layer} on {where}, where a worker goes on with it; if "
+                "that machine is gone, quorum fleet cancel gives the session up"
+            )
+        if not is_in_layer:
+            return f"it works in the layer {self.layer}: a worker in the mode staged goes on with it there"
+        if self.waits:
+            return (
+                f"what it changed waits in the layer {self.layer}, which is not in the state folder any more: "
+                "put it back there, or give the session up with quorum fleet cancel"
+            )
+        return ""
+
+
+def find_used_layer(records: Sequence[LedgerRecord]) -> UsedLayer | None:
+    """The layer without which a session cannot go on as it stands; None where it needs none."""
+    layer = machine = ""
+    is_open = waits = False
+    for record in records:
+        match record.event:
+            case LayerEntered():
+                layer, machine = record.event.layer, record.event.machine or ""
+            case TurnStarted():
+                is_open = True
+            case LayerWaits():
+                waits = True
+            case TurnFinished():
+                is_open = False
+            case EffectsReviewed(decision=decision) if decision in _SETTLED:
+                waits = False
+            case _:
+                continue
+    return UsedLayer(layer=layer, machine=machine, waits=waits) if layer and (is_open or waits) else None
+
+
+WORK_EVENTS = tuple(kind.type for kind in (SessionResumed, TurnStarted, TurnFinished, JobStarted, JobEnded))
+
+
+def is_at_work(records: Sequence[LedgerRecord]) -> bool:
+    """Whether a turn or a background command runs, by the records of `WORK_EVENTS` of a session that a process
+    has. What ran in a process before that one ended with it."""
+    in_turn, jobs = False, set[str]()
+    for record in records:
+        match record.event:
+            case SessionResumed():
+                in_turn, jobs = False, set()
+            case TurnStarted():
+                in_turn = True
+            case TurnFinished():
+                in_turn = False
+            case JobStarted(job_id=job_id):
+                jobs.add(job_id)
+            case JobEnded(job_id=job_id):
+                jobs.discard(job_id)
+    return in_turn or bool(jobs)

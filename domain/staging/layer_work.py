@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from quorum.domain.calls.command_end import CommandEnd
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
 
 MOST_COMMANDS = 200
 MOST_CHANGES = 2_000

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from quorum.application.review.voting import BallotQuestion, PolledBallot
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel, LabelledCall, RecordedBallot
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.ballot import Vote
 from quorum.domain.text.json_value import JsonObject

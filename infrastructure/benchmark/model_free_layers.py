@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quorum.domain.benchmark.labelled_call import LabelledCall
+from quorum.domain.benchmark.reviewer_measure import LabelledCall
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.decision import decide

@@ -54,8 +54,11 @@ from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
-from quorum.infrastructure.instructions.instruction_files import TrustedInstructions, find_instruction_files
-from quorum.infrastructure.instructions.memory_files import MemoryFiles
+from quorum.infrastructure.instructions.instruction_files import (
+    MemoryFiles,
+    TrustedInstructions,
+    find_instruction_files,
+)
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
 from quorum.infrastructure.instructions.trusted_offers import OfferTerms, TrustedCommands
 from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools

@@ -57,7 +57,7 @@ from quorum.infrastructure.provider_types import (
     split_program,
 )
 from quorum.infrastructure.settings_conversion import list_key_names
-from quorum.infrastructure.staging.probing import find_obstacle
+from quorum.infrastructure.staging.entering import find_obstacle
 from quorum.infrastructure.staging.subagent_layer import describe_most_copied
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}

@@ -41,8 +41,15 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.execution.shell.git_index import read_index
 from quorum.infrastructure.hooks.claude_dialect import CLAUDE_EVENTS, find_matcher_problem
-from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
-from quorum.infrastructure.importing.named_settings import CLAUDE, CLAUDE_READ, list_tables, name_settings
+from quorum.infrastructure.importing.given_settings import (
+    CLAUDE,
+    CLAUDE_READ,
+    GivenServer,
+    find_server,
+    list_tables,
+    name_settings,
+    read_texts,
+)
 from quorum.infrastructure.importing.places import (
     Collector,
     ImportPlaces,

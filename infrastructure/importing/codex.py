@@ -36,8 +36,14 @@ from quorum.infrastructure.config.foreign_settings import (
 )
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import name_memories
-from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
-from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings
+from quorum.infrastructure.importing.given_settings import (
+    CODEX,
+    GivenServer,
+    find_server,
+    list_tables,
+    name_settings,
+    read_texts,
+)
 from quorum.infrastructure.importing.places import (
     Collector,
     ImportPlaces,

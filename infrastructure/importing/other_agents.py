@@ -49,16 +49,18 @@ from quorum.infrastructure.config.foreign_settings import (
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import read_claude_server
-from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
-from quorum.infrastructure.importing.named_settings import (
+from quorum.infrastructure.importing.given_settings import (
     COPILOT,
     GEMINI,
     GEMINI_READ,
     KIMI,
     KIMI_READ,
     OPENCODE,
+    GivenServer,
+    find_server,
     list_tables,
     name_settings,
+    read_texts,
 )
 from quorum.infrastructure.importing.places import (
     Collector,

@@ -11,11 +11,10 @@ from quorum.application.export.effects_report import render_effects
 from quorum.application.ports.workspace import FileKeeper
 from quorum.application.review.review import Review
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.staging.effects_inquiry import EffectsInquiry
 from quorum.application.staging.effects_review import EffectsReview
 from quorum.application.staging.effects_voting import EffectsVoting
 from quorum.application.staging.shared_files import SharedFiles
-from quorum.application.staging.staged_turns import StagedTurns
+from quorum.application.staging.staged_turns import EffectsInquiry, StagedTurns
 from quorum.application.steering import PendingMessage, PendingMessages
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import ErrorOccurred, LayerEntered, NoticeGiven
@@ -27,7 +26,7 @@ from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.files.diff import list_hunks, render_unified_diff
 from quorum.infrastructure.language_servers.servers import LanguageServers
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
-from quorum.infrastructure.staging.left_work import LeftWork, OwnerRecord, open_stored_records
+from quorum.infrastructure.staging.merged_work import LeftWork, OwnerRecord, open_stored_records
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer
 
 

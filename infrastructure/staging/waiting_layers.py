@@ -8,8 +8,7 @@ from pathlib import Path
 from quorum.domain.errors import StagingError
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.staging.entered import find_entered
-from quorum.infrastructure.staging.layer_folder import read_layer
-from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers, list_unreadable
+from quorum.infrastructure.staging.layer_folder import StoredLayer, list_layers, list_unreadable, read_layer
 
 
 def is_waiting(layer: StoredLayer) -> bool:

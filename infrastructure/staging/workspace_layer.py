@@ -28,6 +28,7 @@ from quorum.infrastructure.staging.effects_reading import EffectsReader, ReadEff
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.layer_folder import (
     LayerFolder,
+    StoredLayer,
     hold_layer,
     hold_workspace,
     remove_tree,
@@ -42,7 +43,6 @@ from quorum.infrastructure.staging.layer_repository import (
 from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.renaming import open_folder, open_root
 from quorum.infrastructure.staging.settling import abandon_emptying, drop_copies, empty, finish_emptying, settle
-from quorum.infrastructure.staging.stored_layers import StoredLayer
 from quorum.infrastructure.staging.subagent_layer import describe_unmerged, drop_subagents
 from quorum.infrastructure.staging.upper_folder import UpperFolder, is_same_file, is_whiteout, read_status
 

@@ -22,8 +22,8 @@ from quorum.acp_agent.tool_calls import (
 )
 from quorum.acp_agent.update_feed import build_message, build_notice
 from quorum.application.export.effects_report import encode_packet, render_effects
-from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.effects_voting import EffectsPacket
 from quorum.domain.errors import QuorumError
 from quorum.domain.mcp.server_question import FieldKind, FormField, ServerForm
 from quorum.domain.replacing import replace

@@ -223,7 +223,7 @@ class ClientSessionOpener:
 
 async def explain_no_layer(loaded: LoadedSettings, root: Path) -> str | None:
     """Why no session can be in a layer over a folder, and what to do; None where one can."""
-    from quorum.infrastructure.staging.probing import find_obstacle
+    from quorum.infrastructure.staging.entering import find_obstacle
 
     if (why := loaded.policy.explain_mode_refusal(Mode.STAGED, loaded.settings.models.review)) is not None:
         return why

@@ -95,7 +95,7 @@ def _open_fleet(
 def check_worker(mode: Mode) -> None:
     """Raise UsageError where sessions cannot work in this mode on this machine."""
     from quorum.domain.review.mode import Mode
-    from quorum.infrastructure.staging.probing import find_mount_obstacle
+    from quorum.infrastructure.staging.entering import find_mount_obstacle
 
     if mode is Mode.STAGED and (why := find_mount_obstacle(os.environ)):
         raise UsageError(f"the mode {mode} cannot be chosen on this machine: {why}; name another --mode")

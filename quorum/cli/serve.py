@@ -88,7 +88,7 @@ def _serve(options: ServeOptions, root: Path) -> int:
 
 def _build_site(options: ServeOptions, root: Path, url: str) -> tuple[Site, tuple[str, ...]]:
     """What is served, and what is said of it beside the link."""
-    from quorum.infrastructure.staging.probing import find_obstacle
+    from quorum.infrastructure.staging.entering import find_obstacle
     from quorum.rpc.client import read_token
     from quorum.serve.sites import build_app_site, build_approvals_site
 

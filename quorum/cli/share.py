@@ -52,8 +52,7 @@ async def share(wish: ShareOptions, store: SessionStore) -> int:
 
     session = await store.find_named(wish.session)
     key = await load_audit_key("a shared session")
-    from quorum.infrastructure.audit.shared_page import render_check_code, render_shared_page
-    from quorum.infrastructure.audit.signed_export import export_signed
+    from quorum.infrastructure.audit.signed_export import export_signed, render_check_code, render_shared_page
 
     secrets, now_ms = store.gather_secrets(), read_wall_clock_ms()
     copy = mask_session(await store.archive.read_stored(session.id), secrets, at_ms=now_ms)

@@ -18,8 +18,8 @@ from quorum.domain.fleet_session import FleetSession
 from quorum.domain.goal import TypedGoal
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.asked_effects import find_last_report, find_used_layer
 from quorum.domain.sessions.session_summary import ContinuedSession
+from quorum.domain.sessions.waiting_review import find_last_report, find_used_layer
 from quorum.errors import complain
 from quorum.event_loop import run_event_loop
 from quorum.headless.leave_open import advance_opened, end_process

@@ -24,8 +24,8 @@ from quorum.domain.fleet_session import (
     LiveWorker,
 )
 from quorum.domain.goal import read_commands
-from quorum.domain.sessions.asked_effects import find_last_report
 from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.sessions.waiting_review import find_last_report
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable

@@ -17,7 +17,7 @@ from quorum.domain.errors import ConfigError, ConversationError
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
 from quorum.event_loop import run_event_loop
-from quorum.headless.goal_options import prepare_goal
+from quorum.headless.goal import prepare_goal
 from quorum.headless.printer import HeadlessPrinter, prepare_nothing, watch_reader
 from quorum.headless.session import (
     add_attachments,

@@ -79,7 +79,7 @@ from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
-from quorum.headless.goal_report import GoalReport
+from quorum.headless.goal import GoalReport
 from quorum.headless.panel_report import PanelReport
 from quorum.standard_streams import OutputLost
 

@@ -126,7 +126,7 @@ async def _answer(
         agent, container = await compose_session(options, root, loaded, printer)
     async with close_session(agent, signals):
         _require_debaters(agent.record.form, container.inputs().asked.participants)
-        from quorum.headless.goal_options import prepare_goal
+        from quorum.headless.goal import prepare_goal
 
         prompt = await add_attachments(agent, prompt, options.images, root) if prompt else ""
 

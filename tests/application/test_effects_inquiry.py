@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
 from quorum.application.ports.people import ReviewContext
-from quorum.application.staging.effects_inquiry import EffectsInquiry
 from quorum.application.staging.effects_review import EffectsReview
+from quorum.application.staging.staged_turns import EffectsInquiry
 from quorum.domain.events.event import EffectsReviewed, ReviewDecided, ReviewRequested
 from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.events.staging import EffectsDecision

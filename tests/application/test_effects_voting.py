@@ -8,9 +8,8 @@ from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import encode_packet, render_effects
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
-from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
-from quorum.application.staging.effects_voting import EffectsVoting, find_quoted
+from quorum.application.staging.effects_voting import EffectsPacket, EffectsVoting, find_quoted
 from quorum.domain.calls.effects import FileKind, FileState
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.history import UserMessage

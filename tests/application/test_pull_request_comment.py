@@ -40,7 +40,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import VoteRecord
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.stored_session import Anchor
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
 from tests.support.builders import a_context
 from tests.support.past_sessions import an_eventful_session, records_of
 

@@ -12,7 +12,7 @@ from quorum.application.review.approvers import NonInteractiveApprover
 from quorum.application.review.ballot_paper import BALLOT_TOOL, QuorumPolicy
 from quorum.application.review.voting import MOST_FAILURES, PolledBallot, ReviewerPoll, make_questions
 from quorum.application.spend_limiter import MeteredGateway, SpendLimiter
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
+from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel, LabelledCall
 from quorum.domain.conversation.cost import PriceTable, SpendCap, SpendCaps
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.staging import Layer
+from quorum.application.ports.workspace import Layer
 from quorum.domain.errors import StagingError
 from quorum.domain.staging.layer_effects import EffectChoice, LayerEffectKind
-from quorum.infrastructure.staging.stored_layers import list_layers
+from quorum.infrastructure.staging.layer_folder import list_layers
 from quorum.infrastructure.staging.workspace_layer import open_layer
 from tests.support.fake_layer import FakeLayer
 from tests.support.layer_process import layers as layers

@@ -19,13 +19,13 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import EFFECTS_WAIT, RunReport, RunStatus
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.sessions.asked_effects import (
+from quorum.domain.sessions.session_summary import LedgerRecord
+from quorum.domain.sessions.waiting_review import (
     count_answered_effects,
     find_asked_effects,
     find_last_report,
     find_used_layer,
 )
-from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.staging.effects_answer import (
     EffectNames,
     EffectsAnswer,

@@ -34,7 +34,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.replay import Replay
 from quorum.domain.shell.network_hosts import AskedHost
-from quorum.domain.staging.effects_votes import EffectsVotes
+from quorum.domain.staging.effects_answer import EffectsVotes
 from quorum.domain.staging.layer_work import MOST_COMMANDS, LayerWork, SubagentChanges, SubagentStep
 from tests.support.builders import a_context, calls_response
 

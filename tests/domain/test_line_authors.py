@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from quorum.domain.staging.line_authors import LineAuthors
+from quorum.application.staging.shared_files import LineAuthors
 from quorum.domain.text.unified_diff import ChangedLines
 from quorum.infrastructure.files.diff import list_hunks
 from quorum.infrastructure.staging.merged_content import leave_hunks_out

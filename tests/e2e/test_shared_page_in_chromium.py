@@ -11,8 +11,7 @@ import pytest
 
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
 from quorum.infrastructure.audit.anchor_file import render_anchor
-from quorum.infrastructure.audit.shared_page import render_check_code, render_shared_page
-from quorum.infrastructure.audit.signed_export import SigningKey
+from quorum.infrastructure.audit.signed_export import SigningKey, render_check_code, render_shared_page
 from tests.support.chromium import CHROMIUM, Tab, chromium
 from tests.support.shared_pages import (
     PARTS,

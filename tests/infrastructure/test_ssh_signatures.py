@@ -15,7 +15,7 @@ from quorum.domain.errors import SigningRefused
 from quorum.domain.replacing import replace
 from quorum.domain.review.people import PeoplePolicy, Person
 from quorum.domain.review.signing import ApprovalSignature, SigningDemand, SigningTerms
-from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
+from quorum.infrastructure.permissions.signing import SshSignatures
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
 NOW_MS = 1_800_000_000_000

@@ -15,7 +15,7 @@ import pytest
 from quorum.cli.importing import AGENTS
 from quorum.domain.errors import LedgerError
 from quorum.errors import UsageError
-from quorum.infrastructure.importing import sessions
+from quorum.infrastructure.importing import takeover
 from quorum.infrastructure.store.sql.copying import WholeSessionWriter
 from tests.support.command_line import run_command
 
@@ -190,7 +190,7 @@ def test_sessions_become_past_sessions_that_verify_and_are_added_once(
 def test_many_sessions_are_taken_over_by_several_processes(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sessions, "_FEW_BYTES", 0)
+    monkeypatch.setattr(takeover, "_FEW_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     for number in range(9):
         _write_session(home, f"s{number}", f"prompt {number}")
@@ -215,11 +215,11 @@ def _die(_source: object) -> None:
 def test_a_killed_process_ends_the_import_which_can_be_begun_again(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sessions, "_FEW_BYTES", 0)
+    monkeypatch.setattr(takeover, "_FEW_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     _write_session(home, "s0", "prompt")
     with monkeypatch.context() as patched:
-        patched.setattr(sessions, "_take_over", _die)
+        patched.setattr(takeover, "_take_over", _die)
         assert run_command(["import", "claude", "--yes"], tmp_path) == 1
     captured = capsys.readouterr()
     assert "run quorum import again" in captured.err
@@ -233,7 +233,7 @@ _STARTS_ONE = """
 import os, sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from quorum.infrastructure.importing.sessions import end_with_parent
+from quorum.infrastructure.importing.takeover import end_with_parent
 
 pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
 print(pool.submit(os.getpid).result(), flush=True)

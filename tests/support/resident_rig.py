@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.gate.resident_start import OPTION
+from quorum.cli.gate.decision import OPTION
 from quorum.gate import held_call
 from quorum.gate.resident_client import _encode, _exchange, answer_quickly
 from quorum.gate.resident_key import ResidentKey, identify_resident
@@ -41,7 +41,7 @@ class ResidentRig(GateRig):
         self.state = Path(tempfile.mkdtemp(prefix="quorum-gate-"))
         self.set_environment(QUORUM_GATE__IDLE_MINUTES="1", XDG_STATE_HOME=str(self.state))
         # Only those are started that are ended with the test.
-        monkeypatch.setattr("quorum.cli.gate.resident_start.start_resident", lambda: None)
+        monkeypatch.setattr("quorum.cli.gate.decision.start_resident", lambda: None)
 
     @property
     def key(self) -> ResidentKey:

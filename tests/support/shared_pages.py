@@ -21,13 +21,12 @@ from quorum.domain.sessions.ledger_chain import (
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.audit import shared_page
-from quorum.infrastructure.audit.shared_page import render_shared_page
-from quorum.infrastructure.audit.signed_export import SigningKey, export_signed
+from quorum.infrastructure.audit import signed_export
+from quorum.infrastructure.audit.signed_export import SigningKey, export_signed, render_shared_page
 from tests.support.past_sessions import START_MS, an_eventful_session
 
 SESSION = "0199aaaa-0000-7000-8000-000000000000"
-PARTS = Path(shared_page.__file__).parent / "page"
+PARTS = Path(signed_export.__file__).parent / "page"
 NODE = shutil.which("node")
 UNREADABLE: JsonObject = {"type": "of_a_newer_version", "text": "<img src=x>"}
 

@@ -10,9 +10,8 @@ from quorum.application.event_bus import EventBus
 from quorum.application.export.effects_report import render_effects
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import Voting
-from quorum.application.staging.effects_packet import EffectsPacket
 from quorum.application.staging.effects_review import EffectsReview
-from quorum.application.staging.effects_voting import EffectsVoting
+from quorum.application.staging.effects_voting import EffectsPacket, EffectsVoting
 from quorum.application.staging.shared_files import FileAuthors, SharedFiles
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState

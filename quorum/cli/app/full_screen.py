@@ -363,7 +363,7 @@ class _Sessions:
 
     def find_layer_obstacle(self) -> str:
         """Why no layer can be over the folder, a clause; empty where one can. Blocks."""
-        from quorum.infrastructure.staging.probing import find_obstacle
+        from quorum.infrastructure.staging.entering import find_obstacle
 
         return find_obstacle(self._root, os.environ)
 

@@ -21,7 +21,6 @@ from quorum.application.review.voting import (
     make_questions,
 )
 from quorum.cli.bench import BenchOptions
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
 from quorum.domain.benchmark.panel_measure import (
     RULES,
     SIGNIFICANT,
@@ -30,7 +29,16 @@ from quorum.domain.benchmark.panel_measure import (
     TripleMeasure,
     measure_ballots,
 )
-from quorum.domain.benchmark.reviewer_measure import Rate, ReviewerMeasure, calibrate_reviewer, group_by_model
+from quorum.domain.benchmark.reviewer_measure import (
+    CallGroup,
+    CallLabel,
+    LabelledCall,
+    Rate,
+    RecordedBallot,
+    ReviewerMeasure,
+    calibrate_reviewer,
+    group_by_model,
+)
 from quorum.domain.replacing import replace
 from quorum.domain.review.calibration import ReviewerCalibration
 from quorum.domain.review.unasked_calls import CallKind, compute_upper_bound, format_share

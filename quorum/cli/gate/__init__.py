@@ -83,7 +83,7 @@ def _print_status(options: HookOptions, root: Path) -> int:
 
 
 def _print_probe(options: ProbeOptions, root: Path) -> int:
-    from quorum.cli.gate.probe import print_probe
+    from quorum.cli.gate.hooks import print_probe
 
     return print_probe(options, root)
 

@@ -1,17 +1,20 @@
-"""One call from standard input, decided about, and the answer on standard output."""
+"""One call from standard input, decided about; after its answer the resident gate starts for the next."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import quorum
 from quorum.cli.gate import GateOptions
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer
@@ -21,6 +24,8 @@ from quorum.gate.dialects import DIALECTS, Dialect, Reply
 from quorum.gate.held_call import HeldCall
 from quorum.gate.payload import BadPayload, parse_payload, read_payload
 from quorum.gate.plain_arguments import read_folder
+from quorum.gate.resident_key import identify_resident
+from quorum.infrastructure.remote.place import remove_dead_sockets, resolve_own_path
 
 if TYPE_CHECKING:
     from quorum.gate.gate_sessions import Load
@@ -49,8 +54,6 @@ def print_decision(options: GateOptions) -> int:
     if reply.out:
         print(reply.out, flush=True)
     if kept_minutes and options.is_plain:
-        from quorum.cli.gate.resident_start import start_resident
-
         with suppress(OSError):  # the next call is decided in a process of its own, too
             start_resident()
     return reply.code
@@ -99,3 +102,33 @@ def _leave_undecided(reason: str) -> GateDecision:
     from quorum.infrastructure.gate.undecided import answer_undecided
 
     return answer_undecided(reason)
+
+
+OPTION = "--resident"
+_PROGRAM = os.path.join(os.path.abspath(quorum.__path__[0]), "__main__.py")
+_MOST = 4  # an agent that gives each call another environment must not fill the memory with them
+
+
+def start_resident() -> None:
+    """Start it, if this environment has none yet. Raises OSError where that cannot be done."""
+    if (key := identify_resident(os.environ)) is None:
+        return
+    folder = Path(key.socket).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        resolve_own_path(Path(key.socket))
+    except ConfigError:
+        return  # it could not listen there
+    if remove_dead_sockets(folder) >= _MOST or os.path.lexists(key.socket):
+        return
+    # -P, and the file by its path: neither the caller's folder nor another `quorum` can come in between.
+    subprocess.Popen(
+        [sys.executable, "-P", _PROGRAM, "gate", OPTION],
+        cwd="/",
+        env=dict(os.environ),  # what a library has set past Python would be in no key
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        close_fds=True,
+        start_new_session=True,
+    )

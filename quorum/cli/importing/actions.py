@@ -26,8 +26,15 @@ from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.importing.places import ImportPlaces, SessionSource
-from quorum.infrastructure.importing.sessions import SessionsReport, import_sessions, list_sources
-from quorum.infrastructure.importing.takeover import list_new_paths, read_setups, select_new_rules, take_over
+from quorum.infrastructure.importing.takeover import (
+    SessionsReport,
+    import_sessions,
+    list_new_paths,
+    list_sources,
+    read_setups,
+    select_new_rules,
+    take_over,
+)
 from quorum.infrastructure.permissions.in_force import open_rule_file
 from quorum.infrastructure.storage import open_storage
 from quorum.settings import load, open_own_file

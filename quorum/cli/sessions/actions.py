@@ -25,8 +25,7 @@ from quorum.cli.sessions import (
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import BlobError
 from quorum.domain.events.event import JobEnded, OutputStored, UserCommandFinished
-from quorum.domain.sessions.session_ids import compute_id_length
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, compute_id_length
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
@@ -410,7 +409,7 @@ async def check_signatures(records: Sequence[LedgerRecord]) -> tuple[tuple[str, 
 
 def _hold_at(people: PeoplePolicy, at_ms: int) -> Verify:
     """Tells whether a signature held at that time: a key that has expired since did its part."""
-    from quorum.infrastructure.permissions.ssh_signatures import SshSignatures
+    from quorum.infrastructure.permissions.signing import SshSignatures
 
     return SshSignatures(policy=people, environ=os.environ, clock=lambda: at_ms).verify
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
-from quorum.domain.benchmark.reviewer_measure import LEAST_CALLS, NEVER, calibrate_reviewer
+from quorum.domain.benchmark.reviewer_measure import (
+    LEAST_CALLS,
+    NEVER,
+    CallGroup,
+    CallLabel,
+    RecordedBallot,
+    calibrate_reviewer,
+)
 from quorum.domain.review.ballot import Vote
 
 SAFE, UNSAFE = CallLabel.SAFE, CallLabel.UNSAFE

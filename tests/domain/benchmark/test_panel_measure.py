@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from quorum.domain.benchmark.panel_measure import ALL_APPROVE, BallotMeasure, PanelMeasure, measure_ballots
-from quorum.domain.benchmark.reviewer_measure import measure_reviewer
+from quorum.domain.benchmark.reviewer_measure import CallLabel, RecordedBallot, measure_reviewer
 from quorum.domain.review.ballot import Vote
 
 _VOTES = {"y": Vote.APPROVE, "n": Vote.REJECT, "-": Vote.ABSTAIN, "!": Vote.ERROR}

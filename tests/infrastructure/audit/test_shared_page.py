@@ -22,8 +22,13 @@ from quorum.domain.sessions.redaction import redact_records
 from quorum.domain.sessions.stored_session import StoredSession, anchor_session
 from quorum.domain.struct_json import struct_to_json
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.audit.shared_page import render_check_code, render_shared_page
-from quorum.infrastructure.audit.signed_export import SigningKey, encode_canonical, sign
+from quorum.infrastructure.audit.signed_export import (
+    SigningKey,
+    encode_canonical,
+    render_check_code,
+    render_shared_page,
+    sign,
+)
 from tests.support.shared_pages import (
     NODE,
     SESSION,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.benchmark.labelled_call import CallGroup
+from quorum.domain.benchmark.reviewer_measure import CallGroup
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.benchmark.labelled_data import read_labelled_calls
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.application.review.ballot_paper import QuorumPolicy
 from quorum.application.review.voting import BallotQuestion, PolledBallot, make_questions
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel, LabelledCall, RecordedBallot
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import InScope, Vote

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
+from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.benchmark.labelled_data import read_ballots, read_labelled_calls
 from quorum.infrastructure.benchmark.model_free_layers import judge_calls

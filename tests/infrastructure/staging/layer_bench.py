@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from quorum.domain.staging.layer_effects import AppliedEffects, EffectChoice, LayerEffect, LayerEffects
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.staging.entering import EnteredLayer
-from quorum.infrastructure.staging.stored_layers import StoredLayer, list_layers
+from quorum.infrastructure.staging.layer_folder import StoredLayer, list_layers
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer, open_layer
 from tests.support.layer_process import run_in_layer
 

@@ -23,12 +23,13 @@ from quorum.infrastructure.staging.layer_folder import (
     hold_layer,
     hold_workspace,
     is_held,
+    list_layers,
     list_places,
+    list_unreadable,
     locate_layers_of,
     read_layer,
     remove_tree,
 )
-from quorum.infrastructure.staging.stored_layers import list_layers, list_unreadable
 from quorum.infrastructure.staging.waiting_layers import describe_layers, is_waiting
 from quorum.infrastructure.staging.workspace_layer import recover
 from tests.support.layer_process import fork_alone, layers, run_forked, run_in_layer

@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 from quorum.application.export.effects_report import render_effects
-from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.staging.effects_voting import EffectsPacket
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.events.event import CallFinished, EffectsObserved, ErrorOccurred, NoticeGiven

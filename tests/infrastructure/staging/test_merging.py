@@ -22,7 +22,7 @@ from quorum.infrastructure.staging import merging, mounting, subagent_layer
 from quorum.infrastructure.staging.entered import find_entered
 from quorum.infrastructure.staging.entered_layer import EnteredLayer
 from quorum.infrastructure.staging.entering import enter_layer
-from quorum.infrastructure.staging.left_work import LeftWork
+from quorum.infrastructure.staging.merged_work import LeftWork
 from quorum.infrastructure.staging.subagent_layer import TooMuch, open_subagent_layer
 from quorum.infrastructure.staging.workspace_layer import WorkspaceLayer, has_effects, recover
 from tests.support.dying_process import run_until_killed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quorum.infrastructure.staging.planted_files import list_planted
+from quorum.infrastructure.staging.entered_layer import list_planted
 
 
 def test_new_and_changed_files_that_programs_start_are_named_and_no_others(tmp_path: Path) -> None:

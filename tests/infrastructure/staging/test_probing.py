@@ -11,7 +11,7 @@ import pytest
 
 from quorum.infrastructure.doctor.diagnosis import check_layer
 from quorum.infrastructure.doctor.finding import FindingState, report_ok, warn
-from quorum.infrastructure.staging.probing import find_obstacle
+from quorum.infrastructure.staging.entering import find_obstacle
 from tests.support.layer_process import layers
 
 __all__ = ["layers"]

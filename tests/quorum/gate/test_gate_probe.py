@@ -23,7 +23,7 @@ from quorum.infrastructure.gate.agent_probe import (
 )
 from quorum.infrastructure.gate.probed_agents import PROBED_AGENTS
 from quorum.infrastructure.gate.scripted_model import ScriptedCall, ScriptedModel
-from quorum.infrastructure.staging.probing import find_obstacle
+from quorum.infrastructure.staging.entering import find_obstacle
 
 AGENT = '''\
 """Plays an agent of the claude form: asks a model, calls the hooks before each call, and obeys them or not."""

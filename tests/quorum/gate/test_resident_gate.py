@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from quorum.cli.gate.decision import start_resident
 from quorum.cli.gate.resident import find_objection
-from quorum.cli.gate.resident_start import start_resident
 from quorum.domain.sessions.session_summary import ContinuedSession
 from quorum.gate.resident_key import identify_resident
 from quorum.infrastructure.config.schema import StorageTable
@@ -335,7 +335,7 @@ def test_where_a_resident_could_not_listen_none_is_started(
     else:
         rig.state.chmod(0o777)
     started: list[object] = []
-    monkeypatch.setattr("quorum.cli.gate.resident_start.subprocess.Popen", lambda *a, **_: started.append(a))
+    monkeypatch.setattr("quorum.cli.gate.decision.subprocess.Popen", lambda *a, **_: started.append(a))
 
     start_resident()
 

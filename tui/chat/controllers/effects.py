@@ -10,8 +10,8 @@ from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from quorum.application.staging.effects_packet import EffectsPacket
     from quorum.application.staging.effects_review import EffectsReview
+    from quorum.application.staging.effects_voting import EffectsPacket
     from quorum.tui.screens.effects.effects_screen import EffectsScreen, Perform
 
 _NO_LAYER = (

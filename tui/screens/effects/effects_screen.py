@@ -42,10 +42,10 @@ from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
-    from quorum.application.staging.effects_packet import EffectsPacket
     from quorum.application.staging.effects_review import EffectsReview
+    from quorum.application.staging.effects_voting import EffectsPacket
     from quorum.application.staging.shared_files import FileAuthors
-    from quorum.domain.staging.effects_votes import EffectsVotes
+    from quorum.domain.staging.effects_answer import EffectsVotes
 
 _TITLE = "Effects"
 _KEYS = (

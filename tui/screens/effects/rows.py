@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from quorum.application.staging.effects_packet import EffectsPacket
+from quorum.application.staging.effects_voting import EffectsPacket
 from quorum.application.staging.shared_files import OWNER, FileAuthors, name_subagents
 from quorum.domain.calls.command_end import CommandEnd
 from quorum.domain.review.ballot import Verdict
+from quorum.domain.staging.effects_answer import EffectsVotes
 from quorum.domain.staging.effects_overview import EffectRow, EffectsOverview, FoldedTree, get_mark, name_row
-from quorum.domain.staging.effects_votes import EffectsVotes
 from quorum.domain.staging.layer_effects import LayerCommit, LayerEffect
 from quorum.domain.staging.layer_work import LayerWork, SubagentChanges
 from quorum.domain.text.amounts import format_amount, format_size
