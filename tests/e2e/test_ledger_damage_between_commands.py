@@ -9,7 +9,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -219,7 +219,8 @@ async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
 
 def kill_children(pid: int) -> None:
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        os.kill(int(child), signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.kill(int(child), signal.SIGKILL)
 
 
 @pytest.mark.long

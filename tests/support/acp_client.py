@@ -215,7 +215,7 @@ async def _serve(
         await agent.close()
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), timeout=120)
+            await asyncio.wait_for(process.wait(), timeout=300)
         except TimeoutError:
             process.kill()
             await process.wait()

@@ -35,7 +35,7 @@ class FailingStore:
                     store.failed += 1
                     self._answer(503, {}, b"")
                     return
-                line = http.client.HTTPConnection(*store._target, timeout=60)
+                line = http.client.HTTPConnection(*store._target, timeout=300)
                 headers = dict(self.headers.items())
                 line.request(self.command, self.path, body, headers)
                 answer = line.getresponse()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -263,7 +264,8 @@ class FleetChaos:
                 self._running[place] = self._start_worker(place)
                 self._parents_killed += 1
             elif (worker := victims[place]) is not None:
-                os.kill(worker, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # its parent may have replaced it already
+                    os.kill(worker, signal.SIGKILL)
 
     def _approve(self, stop: threading.Event) -> None:
         """Answer whatever waits, over and over: many answers come twice, or too late."""

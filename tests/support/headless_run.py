@@ -96,7 +96,7 @@ async def start_quorum(
 
 async def end(process: Started, stdin: str = "") -> Ended:
     """What it comes to, on being given this."""
-    out, err = await asyncio.wait_for(process.communicate(stdin.encode()), timeout=120)
+    out, err = await asyncio.wait_for(process.communicate(stdin.encode()), timeout=300)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
 

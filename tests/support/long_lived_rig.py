@@ -92,7 +92,7 @@ class LongLived:
 
     async def _line(self) -> bool:
         assert self._process.stdout is not None
-        line = await asyncio.wait_for(self._process.stdout.readline(), timeout=120)
+        line = await asyncio.wait_for(self._process.stdout.readline(), timeout=300)
         if line:
             self.said.append(json.loads(line))
         return bool(line)

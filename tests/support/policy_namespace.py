@@ -33,7 +33,7 @@ class Namespace:
             input=incoming,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

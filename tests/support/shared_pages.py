@@ -95,7 +95,7 @@ def run_in_node(body: str, cases: Sequence[object], *parts: str) -> list[Any]:
         input=json.dumps(cases),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     found: list[Any] = json.loads(done.stdout)

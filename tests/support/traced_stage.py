@@ -238,7 +238,7 @@ class TracedStage:
             ["add", "a", "b c", "x.py", "plain"],
             [*author, "commit", "-q", "-m", "first"],
         ):
-            subprocess.run(["git", *words], cwd=root, env=self._environment({}), check=True, timeout=60)
+            subprocess.run(["git", *words], cwd=root, env=self._environment({}), check=True, timeout=300)
 
     def _state(self) -> dict[str, tuple[int, int, int]]:
         state = {}

@@ -49,7 +49,7 @@ class Machine:
     def quorum(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
