@@ -13,10 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import acp
-from acp import helpers
-from acp.exceptions import RequestError
-from acp.schema import (
+import pydantic
+
+pydantic.BaseModel.model_config["defer_build"] = True  # of the SDK's hundreds of models a prompt needs few
+
+import acp  # noqa: E402
+from acp import helpers  # noqa: E402
+from acp.exceptions import RequestError  # noqa: E402
+from acp.schema import (  # noqa: E402
     AgentCapabilities,
     AllowedOutcome,
     AuthMethodAgent,
