@@ -179,8 +179,10 @@ def _check_size(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]
 
 
 def _list_texts(value: JsonValue, *, names: bool = False) -> list[str]:
-    if isinstance(value, dict) and not names and all(isinstance(each, str) for each in value.values()):
-        return [each for each in value.values() if isinstance(each, str)]
+    if isinstance(value, dict):
+        plain = [each for each in value.values() if isinstance(each, str)]
+        if len(plain) == len(value):
+            return [*plain, *value] if names else plain
     texts: list[str] = []
     waiting: list[JsonValue] = [value]
     for each in waiting:  # which grows
@@ -223,9 +225,8 @@ def _find_publishing(arguments: JsonObject) -> Iterator[str]:
 
 def _find_stand_ins(arguments: JsonObject) -> Iterator[str]:
     """Yield an objection to stand-ins of masked values: a model may take them for the values themselves."""
-    texts = (text for text in _list_texts(arguments, names=True) if "[secret:" in text)
-    words = sorted({word for text in texts for word in MASK.findall(text)})
-    if words:
+    texts = [text for text in _list_texts(arguments, names=True) if "[secret:" in text]
+    if words := sorted({word for text in texts for word in MASK.findall(text)}):
         more = f" and {len(words) - 1} more" if len(words) > 1 else ""
         yield (
             f"it holds {words[0]}{more}: such a word stands in a record where a secret was, and the call would "

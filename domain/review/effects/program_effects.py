@@ -214,6 +214,7 @@ REMOTE = re.compile(
 class UsedProgram(Struct, frozen=True):
     """`piped` comes in by the input, `substituted` by what stands in the words for the output of programs."""
 
+    name: str
     run: Invocation
     row: ProgramEffects
     words: ParsedWords
@@ -222,14 +223,11 @@ class UsedProgram(Struct, frozen=True):
     scope: Scope
 
     @property
-    def name(self) -> str:
-        """The name of the program."""
-        return self.run.program
-
-    @property
     def operands(self) -> tuple[str, ...]:
         """The operands without those that are texts."""
-        is_text_elsewhere = bool(self.row.first and self.words.find("-e -f --expression --file --regexp"))
+        if not self.row.first:
+            return self.words.operands
+        is_text_elsewhere = bool(self.words.find("-e -f --expression --file --regexp"))
         return self.words.operands if is_text_elsewhere else self.words.operands[self.row.first :]
 
     def has_option(self, pattern: str) -> bool:

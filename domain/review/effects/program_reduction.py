@@ -523,7 +523,7 @@ class ProgramReduction(Struct, frozen=True):
         words = parse_words(run.arguments, known)
         if run.leading:
             words = replace(words, values=(*parse_words(run.leading, known).values, *words.values))
-        used = UsedProgram(run, known, words, piped, substituted, self._scope)
+        used = UsedProgram(run.program, run, known, words, piped, substituted, self._scope)
         judge_uses(self._scope, run, used.words)
         return _print(used, _follow_program(used, _write_output(used, _use_words(used))))
 
@@ -579,6 +579,8 @@ def _write_operands(used: UsedProgram) -> None:
 def _send_words(used: UsedProgram) -> None:
     """Take what is sent by a program that names no address, or names it in an option."""
     reducer, row = used.scope.reducer, used.row
+    if row.operands is not Operand.SEND and not used.words.values:
+        return
     hosts = used.words.find(row.hosts)
     host = next(iter(hosts), used.name)
     for path in used.words.find(row.sends):
@@ -602,6 +604,8 @@ def _write_output(used: UsedProgram, data: Data) -> Data:
         data |= {Datum(row.gives, f"the output of {name}")}
     if name in ("env", "set", "export", "declare") and not set(used.run.arguments) - {"-p", "-x", "-0"}:
         data |= {Datum(DataKind.ENVIRONMENT, name)}
+    if not used.words.values:
+        return data
     written = [path for path in used.words.find(row.writes) if path not in ("-", "/dev/stdout")]
     for path in written:
         used.scope.reducer.write_file(path, data)

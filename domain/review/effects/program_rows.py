@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from quorum.domain.review.effects.program_effects import PYTHON, Operand, ProgramEffects
@@ -26,6 +25,9 @@ UNKNOWN_PROGRAM = ProgramEffects(
 note_programs(name for row in PROGRAMS for name in row.names.split())
 
 
+_ENDS_VERSION = "0123456789."
+
+
 @cache
 def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
     rows: dict[str, tuple[ProgramEffects, ...]] = {}
@@ -37,7 +39,9 @@ def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
 
 def find_row(run: Invocation) -> ProgramEffects | None:
     """The row; None where the program is not known."""
-    name = re.sub(r"[0-9.]+$", "", run.program) if PYTHON.fullmatch(run.program) else run.program
+    name = run.program
+    if name[-1:] in _ENDS_VERSION and PYTHON.fullmatch(name):
+        name = name.rstrip(_ENDS_VERSION)
     plain = ""
     for row in _index_programs().get(name, ()):
         if not row.words:

@@ -104,6 +104,9 @@ _ASKS = frozenset(
 )
 
 
+_NO_OUTPUT = Output()
+
+
 class ScriptReduction(Struct):
     """One script: what its variables and streams hold, and what is left to print in the end.
 
@@ -170,12 +173,12 @@ class ScriptReduction(Struct):
             self.functions.add(command.function)
             if command.function in ("sudo", "su", "ssh", "passwd", "gpg"):
                 self.add(EffectKind.DISGUISE, f"puts a function in place of {command.function}")
-        read = [self._streams.get(stream, Output()) for stream in command.reads]
+        read = [self._streams.get(stream, _NO_OUTPUT) for stream in command.reads]
         streamed = NO_DATA.union(*[each.data for each in read]) if read else NO_DATA
-        names = tuple(name for each in read for name in each.names) if read else ()
+        names = tuple([name for each in read for name in each.names]) if read else ()
         words = self._resolve_command(command, read)
-        is_substituted = bool(command.reads) and any(
-            SUBSTITUTION.search(word) for word in (*command.words, *command.assignments)
+        is_substituted = (
+            bool(read) and SUBSTITUTION.search(" ".join((*command.words, *command.assignments))) is not None
         )
         piped = streamed if not is_substituted or len(read) > 1 or not command.words else NO_DATA
         substituted = streamed if is_substituted else NO_DATA
@@ -215,7 +218,7 @@ class ScriptReduction(Struct):
         overwritten = [
             resolved.target
             for given, resolved in zip(command.redirects, redirects, strict=True)
-            if _OF_SEVERAL_FILES.search(given.target) and resolved.operator in _OVERWRITES
+            if resolved.operator in _OVERWRITES and _OF_SEVERAL_FILES.search(given.target)
         ]
         self._emit(output, redirects, command.writes, overwritten)
 
@@ -457,6 +460,8 @@ class ScriptReduction(Struct):
 
     def judge_loop(self, commands: Sequence[ScriptCommand]) -> None:
         """A loop without an end that starts programs or asks other machines."""
+        if not any(each.in_loop for each in commands):
+            return
         inner = [each.words for each in commands if each.in_loop and each.words]
         endless = [each.words for each in commands if each.is_endless and each.words]
         heads = {words[0] for words in endless}
