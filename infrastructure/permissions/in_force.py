@@ -100,7 +100,9 @@ class SessionRuleService:
     @property
     def last_word(self) -> str:
         mode = self._review.mode
-        return f"the mode is {mode}: {mode.traits.last_word}"
+        asked = " and ".join(self._review.list_asked())
+        held = f"{asked} are asked about; else " if asked else ""
+        return f"the mode is {mode}: {held}{mode.traits.last_word}"
 
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         return self._book.preview_rule(rule, answer)

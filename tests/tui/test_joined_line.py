@@ -53,6 +53,21 @@ def test_the_loud_mode_and_a_missing_sandbox_are_seen_at_every_width(width):
     assert "sandbox off" in line(width, label)
 
 
+ERROR = "≤ 12 % of commands wrong (95 %, n = 24)"
+
+
+def test_how_often_a_mode_was_wrong_stands_beside_it():
+    assert line(80, LABEL._replace(mode="auto", error=ERROR)).startswith(f" AUTO: {ERROR} ")
+    assert line(80, LABEL._replace(mode="quorum", error=ERROR)).startswith(f" quorum · {ERROR} · sonnet")
+
+
+def test_what_a_mode_asks_about_comes_before_how_often_it_was_wrong():
+    label = LABEL._replace(mode="auto", error=ERROR, asked="commands")
+
+    assert line(80, label).startswith(" AUTO: commands are asked about ")
+    assert line(120, label).startswith(f" AUTO: commands are asked about  {ERROR} · sandbox on · sonnet")
+
+
 def test_a_notice_leaves_the_mode_where_it_is():
     assert line(80, LABEL, "esc again clears").startswith(" ask · ")
     assert "esc again clears" in line(40, LABEL, "esc again clears")

@@ -95,6 +95,8 @@ async def test_verdicts_are_told_in_the_header_and_the_status_bar_as_soon_as_the
         await stage.pilot.press("w")
         await stage.until(lambda: "AUTO: commands are asked about" in str(status.header.render()))
         assert "≤ 100 % of commands wrong (95 %, n = 1)" in str(status.status_bar.render())
+        await stage.shows("AUTO: commands are asked about")
+        await stage.shows("≤ 100 % of commands wrong (95 %, n = 1)")
         assert isinstance(stage.app.screen, VerdictScreen)
         await stage.pilot.press("escape", "escape")
         await stage.shows("AUTO: commands are asked about")

@@ -441,6 +441,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Tell the new bound at once, below the screen on which verdicts are given."""
         for tab in self.tabs.all:
             tab.chat.refresh_state()
+        for screen in self.screen_stack:  # each draws those below it once
+            screen.refresh()
 
     @on(ChatScreen.TurnEnded)
     def _call_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:

@@ -30,7 +30,7 @@ class SessionLabel(NamedTuple):
     """What a header says of a session; each part is safe to draw, and empty where it is not known.
 
     `read_only`: another process writes the session. `asked`: the calls about which a mode that asks about
-    exceptions alone does ask.
+    exceptions alone does ask. `error`: how often the mode is wrong to let calls run.
     """
 
     mode: str = ""
@@ -40,6 +40,7 @@ class SessionLabel(NamedTuple):
     place: str = ""
     branch: str = ""
     asked: str = ""
+    error: str = ""
 
 
 class Header(Widget):
@@ -54,18 +55,25 @@ class Header(Widget):
         self._mode = ""
         self._sandbox = ""
         self._read_only = False
-        self._asked = ""
+        self._asked = self._error = ""
 
     def show(
-        self, *, model: str, mode: str, sandbox: str = "", read_only: bool = False, asked: str = ""
+        self,
+        *,
+        model: str,
+        mode: str,
+        sandbox: str = "",
+        read_only: bool = False,
+        asked: str = "",
+        error: str = "",
     ) -> None:
         """Show another model, mode or sandbox, and the branch as it is now.
 
         `read_only`: another process writes the session, so that no mode is in force here. `asked`: calls that
-        are asked about in a mode that has a warning.
+        are asked about in a mode that has a warning. `error`: how often the mode is wrong, for the label alone.
         """
         self._model, self._mode, self._sandbox = make_printable(model, newlines=False), mode, sandbox
-        self._read_only, self._asked = read_only, asked
+        self._read_only, self._asked, self._error = read_only, asked, error
         self._branch = find_branch(self._cwd)
         self.refresh()
 
@@ -106,6 +114,7 @@ class Header(Widget):
             place=self._place,
             branch=self._branch,
             asked=self._asked,
+            error=self._error,
         )
 
     @property
@@ -124,12 +133,12 @@ class Header(Widget):
         return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
 
     def _render_badge(self) -> Content:
-        return draw_badge(self.label, in_words=self.size.width >= _ROOM_FOR_WORDS)
+        return draw_badge(self.label._replace(error=""), in_words=self.size.width >= _ROOM_FOR_WORDS)
 
 
 def draw_badge(label: SessionLabel, *, in_words: bool) -> Content:
     """The mode, loud where it has a warning; that the session is read-only in its place. `in_words`: what a
-    loud one means, too. Nothing before the mode is known.
+    loud one means, too, or how often it was wrong. Nothing before the mode is known.
     """
     mode = label.mode
     if not mode:
@@ -137,7 +146,7 @@ def draw_badge(label: SessionLabel, *, in_words: bool) -> Content:
     if label.read_only:
         return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
     if warning := find_warning(mode):
-        warning = f"{label.asked} are asked about" if label.asked else warning
+        warning = f"{label.asked} are asked about" if label.asked else label.error or warning
         text = f" {mode.upper()}: {warning} " if in_words else f" {mode.upper()} "
         return Content(text).stylize("bold reverse $warning")
     return Content(f" {mode} ").stylize(_STYLES.get(mode, "bold"))

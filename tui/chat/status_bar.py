@@ -151,7 +151,9 @@ def join_line(
     is and a mode that asks are left out only where what happens needs all of the line.
     """
     unsafe = label.sandbox.endswith("off")
+    is_loud = label.read_only or bool(find_warning(label.mode))
     left = {
+        "error": Content("" if is_loud and not label.asked else label.error),  # else the badge says it
         "sandbox": Content(label.sandbox).stylize("$text-warning" if unsafe else ""),
         "model": Content(fit_text(label.model, _MODEL_CELLS)),
         "place": Content(fit_text_end(label.place, _PLACE_CELLS)),
@@ -160,7 +162,6 @@ def join_line(
         **{hint: Content(hint) for hint in (*urgent, *hints)},
     }
     right = {"elsewhere": elsewhere, "cost": Content(cost), "context": context}
-    is_loud = label.read_only or bool(find_warning(label.mode))
     badge = draw_badge(label, in_words=width >= _ROOM_FOR_WORDS)
 
     def draw(chosen: set[str]) -> tuple[Content, Content]:
@@ -172,7 +173,7 @@ def join_line(
         return (badge or Content(" ")) + rest, Content(_BETWEEN).join(used) + " "
 
     chosen = {"happening", "elsewhere", "context"} | ({"sandbox"} if unsafe else set())
-    for name in (*urgent, "model", "sandbox", "cost", "place", "branch", *hints):
+    for name in (*urgent, "error", "model", "sandbox", "cost", "place", "branch", *hints):
         longer = draw(chosen | {name})
         if sum(part.cell_length for part in longer) + 2 <= width:
             chosen.add(name)

@@ -73,7 +73,8 @@ _HAVE_SUBCOMMANDS = frozenset({"bun", "deno", "scala-cli", "bb", "clj", "clojure
 _NAMES_FILE = re.compile(r"[./$`]")
 _IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i.*|--in-place.*|inplace")
 _PUT_IN = re.compile(
-    r"\bs([/|#,@!:])(?:\\.|(?!\1)[^\n]){0,500}\1((?:\\.|(?!\1)[^\n]){1,500})\1|(?:^|[;{}\d$/])[ \t]*[aic]\\?\s*([^\n]{1,500})"
+    r"\bs([/|#,@!:])(?:\\.|(?!\1)[^\n]){0,500}\1((?:\\.|(?!\1)[^\n]){1,500})\1"
+    r"|(?:^|[;{}\d$/])[ \t]*[aic]\\?\s*([^\n]{1,500})"
 )
 """What sed and perl put in place of something, or beside it."""
 _BACKUP = re.compile(r"(?:-[nErszpwla0-9]*i|--in-place=)([.~_][\w.~-]*)")

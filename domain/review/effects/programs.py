@@ -361,7 +361,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         is_quiet=True,
     ),
     ProgramEffects(
-        names="keytool jarsigner apksigner codesign signtool osslsigncode rpmsign debsign minisign cosign zipsign",
+        names="keytool jarsigner apksigner codesign signtool osslsigncode rpmsign debsign minisign cosign",
         source="keytool(1) 17, apksigner 0.9, signtool 10",
         values=(
             "-keystore --ks -storepass -keypass --ks-pass --key-pass -alias --ks-key-alias -pkcs12 -key --key "

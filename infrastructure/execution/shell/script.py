@@ -71,7 +71,7 @@ class _NodePlace(Struct, frozen=True):
 
 
 class _Redirected(Struct):
-    """What redirections give a command; `words` are arguments that stand behind them, `end` is where they end."""
+    """What redirections give a command. `words` are arguments that stand behind them, `end` is their end."""
 
     words: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)

@@ -11,6 +11,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permission_rules import Answer
 from quorum.domain.review.questions import RuleScope
+from quorum.domain.review.unasked_calls import CallKind
 from tests.support.real_session import RealSession, SessionStage
 
 RULES = (
@@ -128,6 +129,16 @@ async def test_the_mode_has_the_last_word(session: RealSession) -> None:
     await session.agent.review.set_mode(Mode.READ_ONLY)
 
     assert service(session).last_word == "the mode is read-only: it does not run"
+
+
+async def test_the_last_word_names_the_calls_that_a_mode_was_too_often_wrong_about(
+    session: RealSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await session.agent.review.set_mode(Mode.AUTO)
+    monkeypatch.setattr(session.agent.review, "list_asked", lambda: (CallKind.COMMANDS, CallKind.EDITS))
+
+    word = "the mode is auto: commands and edits are asked about; else it runs, unless a guard objects"
+    assert service(session).last_word == word
 
 
 async def test_the_instructions_and_tools_of_a_real_session_are_counted_apart(session: RealSession) -> None:

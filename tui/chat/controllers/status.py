@@ -115,6 +115,7 @@ class StatusController:
                 sandbox=facts.sandbox,
                 read_only=in_use,
                 asked=" and ".join(session.agent.review.list_asked()),
+                error=session.agent.review.describe_error_shortly(),
             )
             self.welcome.show(session, self._host.app.version if isinstance(self._host.app, Looks) else "")
             if facts.used:
