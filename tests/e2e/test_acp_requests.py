@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -23,6 +24,7 @@ from acp.schema import (
 
 from tests.support.acp_client import ServedEditor, allow_once, served_editor
 from tests.support.headless_run import configure, configure_for, environment
+from tests.support.pictures import png
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.sse_server import Hang, Raw, Say, SseServer
 
@@ -195,6 +197,38 @@ async def test_a_deleted_session_is_gone_from_the_list_and_the_record(
     with pytest.raises(RequestError) as refused:
         await served.send("session/delete", {"session": closed})
     assert refused.value.code == -32602
+
+
+async def test_the_sessions_of_a_folder_that_is_gone_are_listed(
+    tmp_path: Path, model: SseServer, served: ServedEditor
+) -> None:
+    model.script = [DONE]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    session = await served.new(gone)
+    await served.ask(session, "go")
+    await served.agent.close_session(session_id=session)
+    gone.rmdir()
+
+    listed = await served.agent.list_sessions(cwd=f"{tmp_path}/project/../gone", cursor="")
+
+    assert [each.session_id for each in listed.sessions] == [session]
+    with pytest.raises(RequestError, match="give the absolute path of a folder"):
+        await served.agent.list_sessions(cwd="gone")
+
+
+async def test_an_image_that_a_call_reads_reaches_the_editor_with_its_call(
+    tmp_path: Path, model: SseServer, served: ServedEditor
+) -> None:
+    model.script = [calling(call("c1", "read_file", path="shot.png")), DONE]
+    (tmp_path / "project/shot.png").write_bytes(png(4, 3))
+    session = await served.new(tmp_path / "project")
+    await served.ask(session, "look")
+
+    last = [each for each in served.editor.updates[session] if each.session_update == "tool_call_update"][-1]
+    (image,) = [each.content for each in last.content if each.content.type == "image"]
+    assert (last.status, image.mime_type) == ("completed", "image/png")
+    assert base64.b64decode(image.data) == png(4, 3)
 
 
 async def test_a_session_that_answers_a_prompt_or_is_open_elsewhere_is_not_deleted(

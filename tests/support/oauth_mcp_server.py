@@ -6,8 +6,9 @@ import asyncio
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -133,8 +134,14 @@ async def listening_app(app: Any, listening: socket.socket) -> AsyncIterator[Non
 
 
 @asynccontextmanager
-async def oauth_server(authority: Authority, *, resource: str | None = None) -> AsyncIterator[str]:
-    """The server with one tool, `echo`; its address. `resource` is what it says to be, if not that."""
+async def oauth_server(
+    authority: Authority,
+    *,
+    resource: str | None = None,
+    instead: Mapping[str, Callable[[Request], Awaitable[Response]]] = MappingProxyType({}),
+) -> AsyncIterator[str]:
+    """The server with one tool, `echo`; its address. `resource` is what it says to be, if not that; `instead`
+    answers at some paths."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -165,6 +172,9 @@ async def oauth_server(authority: Authority, *, resource: str | None = None) -> 
                 return JSONResponse({"resource": resource, "authorization_servers": [origin]})
 
             app.add_route("/.well-known/oauth-protected-resource/mcp", metadata)
+            app.router.routes.insert(0, app.router.routes.pop())
+        for path, answer in instead.items():
+            app.add_route(path, answer, methods=["POST"])
             app.router.routes.insert(0, app.router.routes.pop())
         async with listening_app(app, listening):
             yield f"{origin}/mcp"

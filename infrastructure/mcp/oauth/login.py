@@ -15,10 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.client.auth.exceptions import OAuthFlowError, OAuthRegistrationError
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
-from pydantic import AnyUrl
+from pydantic import AnyUrl, ValidationError
 
 from quorum.domain.errors import LoginError
 from quorum.domain.text.printable import make_printable
@@ -183,6 +183,8 @@ _FIRST_MESSAGE = {
     },
 }
 
+_LONGEST_FAULT = 500
+_OWN_CLIENT = "register a client there yourself, and set oauth_client_id in the table of the server to its id"
 ShowAddress = Callable[[str], Awaitable[None]]
 """Shows the person the address to open. It has been checked."""
 
@@ -218,7 +220,7 @@ async def run_login(
     except TimeoutError as error:
         raise LoginError(f"nobody logged in within {wait_secs:g} s") from error
     except OAuthFlowError as error:
-        raise LoginError(f"the login failed: {make_printable(str(error), newlines=False)[:500]}") from error
+        raise LoginError(f"the login failed: {_explain_fault(error)}") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         raise LoginError(f"the login failed: {describe_failure(error)}") from error
     login = flow.build_login()
@@ -227,6 +229,19 @@ async def run_login(
     if status == httpx2.codes.UNAUTHORIZED:
         raise LoginError("the server refuses the token that its authorisation server gave")
     await asyncio.to_thread(store.save, server, login)
+
+
+def _explain_fault(error: OAuthFlowError) -> str:
+    """What failed, without values of an answer that is not as it should be: they may be tokens."""
+    wrong = error.__context__
+    if isinstance(wrong, ValidationError):
+        faults = wrong.errors(include_url=False, include_context=False, include_input=False)
+        told = "; ".join(": ".join((*map(str, fault["loc"]), fault["msg"])) for fault in faults)
+        said = f"{str(error).partition(':')[0]}: {told}"
+    else:
+        said = str(error)
+    said = make_printable(said, newlines=False)[:_LONGEST_FAULT]
+    return f"{said}; {_OWN_CLIENT}" if isinstance(error, OAuthRegistrationError) else said
 
 
 async def run_logout(server: str, table: McpServerTable | None, *, store: LoginStore) -> str | None:

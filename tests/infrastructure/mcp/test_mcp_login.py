@@ -15,6 +15,8 @@ import keyring
 import keyring.core
 import pytest
 from keyring.backends import fail
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from quorum.domain.errors import ConfigError, LoginError, ToolError
 from quorum.domain.events.masking import SecretMask
@@ -332,3 +334,26 @@ def test_an_address_that_is_not_safe_is_neither_asked_nor_opened(address: str, s
 def test_https_elsewhere_and_this_machine_for_a_server_of_it_are_safe() -> None:
     require_safe_address("https://login.example/authorize?x=1", "https://mcp.example.com/mcp")
     require_safe_address("http://127.0.0.1:8080/authorize", "http://localhost:9000/mcp")
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "said"),
+    [
+        ("/token", Response("access_token=hidden-1&token_type=bearer"), "Invalid token response: Invalid JSON"),
+        ("/token", JSONResponse({"access_token": {"it": "hidden-2"}}), "access_token: Input should be a valid"),
+        ("/register", Response("not here", status_code=404), "404 not here; register a client there yourself"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_told_without_its_values(
+    path: str, answer: Response, said: str, entries: Path
+) -> None:
+    async def give(_request: Request) -> Response:
+        return answer
+
+    async with oauth_server(Authority(), instead={path: give}) as url:
+        with pytest.raises(LoginError) as failed:
+            await log_in_to(url)
+
+    assert said in str(failed.value)
+    assert "hidden" not in str(failed.value)
+    assert kept(entries) is None

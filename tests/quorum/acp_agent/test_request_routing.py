@@ -91,3 +91,11 @@ def test_what_another_process_says_reaches_the_client_as_it_stands(method):
         "params": {"a": 1},
     }
     assert routing.send({"method": "_own/word"}) == {"method": "_own/word"}
+
+
+@pytest.mark.parametrize("method", ["session/new", "session/load"])
+@pytest.mark.parametrize("given", [{}, {"mcpServers": None}])
+def test_a_client_without_servers_may_leave_them_out(method: str, given: dict[str, object]) -> None:
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"cwd": "/", **given}}
+
+    assert RequestRouting().route(sent) == {**sent, "params": {"cwd": "/", "mcpServers": []}}
