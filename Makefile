@@ -93,8 +93,8 @@ lint:
 # asks Python to write none.
 compile-tests pytest pytest-long: export PYTHONDONTWRITEBYTECODE :=
 
-compile-tests: # an error in a test is shown by the run that follows
-	-@$(BIN)/pytest --collect-only -qq > /dev/null
+compile-tests:
+	@$(BIN)/python -m tests.support.compiled_tests
 
 pytest:
 	$(BIN)/pytest -n auto --dist worksteal -m "not long" --hypothesis-profile quick

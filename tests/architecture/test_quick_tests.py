@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.assertion.rewrite import _read_pyc
 
+from tests.support.compiled_tests import compile_tests
 from tests.support.long_tests import LONG_TESTS, may_have_long_tests
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +156,25 @@ def test_the_long_run_imports_the_files_that_name_its_tests(source: str, may: bo
 
     assert may_have_long_tests(tmp_path / "test_it.py") is may
     assert f'-m "{LONG_TESTS}"\n' in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_tests_are_compiled_once_and_with_assertions_that_say_what_was_compared(tmp_path: Path) -> None:
+    for name, source in {
+        "test_it": "def test_it(): assert 1 + 1 == 3",
+        "test_no": "def",
+        "other": "X = 1",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(source)
+    compile_tests(tmp_path)
+    compiled = {file.name: file.stat() for file in tmp_path.rglob("*.pyc")}
+    compile_tests(tmp_path)
+
+    assert {file.name: file.stat() for file in tmp_path.rglob("*.pyc")} == compiled
+    assert len(compiled) == 2
+    test: dict[str, Callable[[], None]] = {}
+    exec(_read_pyc(tmp_path / "test_it.py", *tmp_path.rglob("test_it*.pyc")), test)
+    with pytest.raises(AssertionError, match=r"assert \(1 \+ 1\) == 3"):
+        test["test_it"]()
 
 
 @pytest.mark.parametrize("test", REPRESENTED.values())

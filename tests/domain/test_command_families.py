@@ -8,6 +8,7 @@ from quorum.domain.review.command_pattern import covers_part, is_reader
 from quorum.domain.review.rule_offers import FAMILIES, find_family, find_starred_prefix
 from quorum.domain.shell.command_line import JudgedCommand, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code
+from tests.support.every import every
 
 _LOADING_THEIR_OPERAND = {("next", "build"), ("vite", "build")}
 """The operand is a folder, whose configuration is code."""
@@ -66,13 +67,13 @@ def test_readers_shells_interpreters_and_what_does_other_things_by_its_operands_
     assert find_family(shlex.split(command)) is None
 
 
-@pytest.mark.parametrize("names", FAMILIES, ids=" ".join)
+@every("names", FAMILIES)
 def test_no_family_reads_only_or_holds_code(names: tuple[str, ...]) -> None:
     assert not is_reader(names)
     assert not holds_code(names)
 
 
-@pytest.mark.parametrize("names", FAMILIES, ids=" ".join)
+@every("names", FAMILIES)
 @pytest.mark.parametrize("operand", ["/tmp/a", "../a", "a/../../b", "..", "~/a", "@a"])
 def test_no_family_covers_a_path_from_outside_of_the_project_or_a_file_of_arguments(
     names: tuple[str, ...], operand: str

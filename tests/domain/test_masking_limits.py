@@ -12,6 +12,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, MaskedText, SecretMask
 from quorum.domain.secrets.known import NamedSecret
 from tests.support.builders import a_call, a_context
+from tests.support.every import every
 
 MILLION = 1_000_000
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"
@@ -153,7 +154,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 @pytest.mark.parametrize(
     "command",
     [

@@ -12,6 +12,7 @@ import pytest
 from quorum.domain.events.event import Event, event_from_json
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.session_summary import LedgerRecord
+from tests.support.every import every
 
 FOLDER = Path(__file__).parent / "recorded"
 LINES = [json.loads(line) for line in (FOLDER / "events.jsonl").read_text().splitlines()]
@@ -23,7 +24,7 @@ def test_each_kind_of_event_is_among_them() -> None:
     assert {event["type"] for event in EVENTS} == {kind.type for kind in get_args(Event)}
 
 
-@pytest.mark.parametrize("written", EVENTS, ids=lambda event: str(event["type"]))
+@every("written", EVENTS)
 def test_a_recorded_event_is_written_again_to_the_byte(written: dict[str, Any]) -> None:
     assert json.dumps(event_from_json(written).to_json()) == json.dumps(written)
 

@@ -23,6 +23,7 @@ from quorum.domain.textual_calls.reader import (
     ThoughtPiece,
     Words,
 )
+from tests.support.every import every
 from tests.support.examples import examples
 
 SCHEMA: JsonObject = {
@@ -176,7 +177,7 @@ def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
     ]
 
 
-@pytest.mark.parametrize("parser", TOOL_PARSERS)
+@every("parser", TOOL_PARSERS)
 @pytest.mark.parametrize(
     "frame",
     [
@@ -244,8 +245,8 @@ def test_a_line_in_a_fence_is_told_while_it_is_written() -> None:
 
 @pytest.mark.parametrize("step", [0, 4])
 @pytest.mark.parametrize("parser", ["json", "llama", "hermes", "command", "gpt-oss"])
-@pytest.mark.parametrize("begun", ["", "<tool_call>", "<tool_call>{", '{"name": "', "```\n"])
-@pytest.mark.parametrize("unit", ["\n", "`", "``` ", "```\n", "a ``` b\n"])
+@every("begun", ["", "<tool_call>", "<tool_call>{", '{"name": "', "```\n"])
+@every("unit", ["\n", "`", "``` ", "```\n", "a ``` b\n"])
 def test_a_long_text_that_opens_no_call_is_told_to_its_end(
     parser: ToolParser, begun: str, unit: str, step: int
 ) -> None:
@@ -617,7 +618,7 @@ def test_a_closing_mark_that_is_written_twice_belongs_to_its_call(parser: ToolPa
         assert list_calls(read(f"{WRITTEN[parser]}\n</tool_call>", parser, step=step)) == [("write_file", FULL)]
 
 
-@pytest.mark.parametrize("parser", [each for each in TOOL_PARSERS if each not in ("command", "functionary")])
+@every("parser", [each for each in TOOL_PARSERS if each not in ("command", "functionary")])
 @pytest.mark.parametrize(
     "frame",
     [
@@ -715,7 +716,7 @@ def test_doubled_braces_within_texts_stay() -> None:
     assert list_calls(read(text)) == [("write_file", {"content": "{{ x }} {y}"})]
 
 
-@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@every("step", [0, 1, 7])
 @pytest.mark.parametrize(
     ("parser", "result"),
     [
