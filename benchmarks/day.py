@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -231,7 +232,8 @@ async def work_judged(tmux: Tmux) -> None:
         await asyncio.sleep(REACTION_SECS)
         tmux.submit(f"do part {len(JUDGED)} of the work")
         await tmux.until("the mode auto was wrong about 1 of 4")
-        tmux.run("run-shell", "-t", "day", "kill -9 #{pane_pid}")
+        os.kill(int(tmux.run("list-panes", "-t", "day", "-F", "#{pane_pid}")), signal.SIGKILL)
+        await asyncio.sleep(REACTION_SECS)
         tmux.close()
         tmux.open("--continue")
         await tmux.until(_HELD)
