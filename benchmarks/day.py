@@ -213,7 +213,7 @@ _HELD = "commands are asked about"
 
 async def work_judged(tmux: Tmux) -> None:
     """The day in `auto`: four commands run, one of them is judged wrong, and the fifth is asked about."""
-    tmux.open("--mode", "auto")
+    tmux.open()
     try:
         await tmux.until("shows all keys")
         for number in range(1, len(JUDGED)):
@@ -278,7 +278,7 @@ async def judged_day(size: str) -> None:
         _make_project(project)
         async with SseServer("openai-chat") as server:
             server.script = [*(reply for part in JUDGED for reply in part), _end(len(JUDGED))]
-            sampled = "\n[review]\nsample_percent = 100.0\n"
+            sampled = '\n[review]\nmode = "auto"\nsample_percent = 100.0\n'
             configure(home, settings(server, [], sampled).replace("review = []\n", ""))
             tmux = Tmux(project, size, environment(home, TERM="xterm-256color"))
             await work_judged(tmux)
