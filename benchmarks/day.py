@@ -228,8 +228,10 @@ async def work_judged(tmux: Tmux) -> None:
             tmux.press(verdict)
         await tmux.until(_HELD)
         await tmux.until("wrong (95 %, n = 4)")
-        tmux.press("Escape", "Escape")
-        await asyncio.sleep(REACTION_SECS)
+        for below in ("judges calls", f"END-{len(JUDGED) - 1}."):
+            tmux.press("Escape")
+            await tmux.until(below)
+            await asyncio.sleep(REACTION_SECS)
         tmux.submit(f"do part {len(JUDGED)} of the work")
         await tmux.until("the mode auto was wrong about 1 of 4")
         os.kill(int(tmux.run("list-panes", "-t", "day", "-F", "#{pane_pid}")), signal.SIGKILL)
