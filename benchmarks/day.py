@@ -4,6 +4,9 @@ Fifteen prompts with twelve calls that need an answer, two interrupts, an outage
 `--continue`, in tmux, against a scripted model on the loopback interface. Each size is worked through twice:
 once answering each question alone, and once accepting what the questions offer (the sandbox, all edits inside
 the workspace). Prints the keys besides typed prompts, the questions, and the answers that were given again.
+
+A last day in the mode `auto` has all commands sampled, judges one of four to be wrong, is asked about the next
+one, is killed, and must still ask after `--continue`.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -201,6 +205,45 @@ def _make_project(project: Path) -> None:
     subprocess.run(f"{git} && git commit -qm first", shell=True, cwd=project, check=True)
 
 
+JUDGED: tuple[tuple[Reply, ...], ...] = tuple(
+    (_run(number, f"python3 -c 'print({number})'"), _end(number)) for number in range(1, 6)
+)
+_HELD = "commands are asked about"
+
+
+async def work_judged(tmux: Tmux) -> None:
+    """The day in `auto`: four commands run, one of them is judged wrong, and the fifth is asked about."""
+    tmux.open()
+    try:
+        await tmux.until("shows all keys")
+        for number in range(1, len(JUDGED)):
+            tmux.submit(f"do part {number} of the work")
+            await tmux.until(f"END-{number}.")
+        tmux.submit("/permissions")
+        await tmux.until("judges calls")
+        tmux.press("v")
+        for left, verdict in ((4, "r"), (3, "r"), (2, "r"), (1, "w")):
+            await tmux.until(f"{left} left")
+            await asyncio.sleep(REACTION_SECS)
+            tmux.press(verdict)
+        await tmux.until(_HELD)
+        await tmux.until("wrong (95 %, n = 4)")
+        for below in ("judges calls", f"END-{len(JUDGED) - 1}."):
+            tmux.press("Escape")
+            await tmux.until(below)
+            await asyncio.sleep(REACTION_SECS)
+        tmux.submit(f"do part {len(JUDGED)} of the work")
+        await tmux.until("the mode auto was wrong about 1 of 4")
+        os.kill(int(tmux.run("list-panes", "-t", "day", "-F", "#{pane_pid}")), signal.SIGKILL)
+        await asyncio.sleep(REACTION_SECS)
+        tmux.close()
+        tmux.open("--continue")
+        await tmux.until(_HELD)
+        await tmux.until("the mode auto was wrong about 1 of 4")
+    finally:
+        tmux.close()
+
+
 def _last_commit(project: Path) -> str:
     log = ("git", "-C", str(project), "log", "-1", "--format=%s")
     return subprocess.run(log, check=True, capture_output=True, text=True).stdout.strip()
@@ -230,8 +273,23 @@ async def day(size: str, *, accepts_offers: bool) -> None:
     )
 
 
+async def judged_day(size: str) -> None:
+    """One day in the mode `auto`; prints what it took."""
+    with tempfile.TemporaryDirectory() as base:
+        home, project = Path(base) / "home", Path(base) / "project"
+        _make_project(project)
+        async with SseServer("openai-chat") as server:
+            server.script = [*(reply for part in JUDGED for reply in part), _end(len(JUDGED))]
+            sampled = '\n[review]\nmode = "auto"\nsample_percent = 100.0\n'
+            configure(home, settings(server, [], sampled).replace("review = []\n", ""))
+            tmux = Tmux(project, size, environment(home, TERM="xterm-256color"))
+            await work_judged(tmux)
+    print(f"{size}, judged in auto: {tmux.keys} keys", flush=True)
+
+
 async def main() -> None:
     for size in sys.argv[1:] or SIZES:
+        await judged_day(size)
         for accepts_offers in (False, True):
             await day(size, accepts_offers=accepts_offers)
 

@@ -337,8 +337,8 @@ def change_in_place(scope: Scope, run: Invocation, path: str) -> None:
     """Take a file that is changed in place, with its copy where an option names the ending of that."""
     scope.reducer.write_file(path, NO_DATA)
     for script in run.arguments if run.program in ("sed", "gsed", "perl") else ():
-        for found in _PUT_IN.finditer(script):
-            scope.reducer.judge_text(path, found[2] or found[3])
+        for put in _PUT_IN.finditer(script):
+            scope.reducer.judge_text(path, put[2] or put[3])
     if ending := next((found[1] for word in run.arguments if (found := _BACKUP.fullmatch(word))), ""):
         scope.reducer.write_file(f"{path}{ending}", frozenset({Datum(DataKind.FILE, path)}))
         if run.program != "perl":  # which puts a link there
