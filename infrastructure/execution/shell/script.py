@@ -30,6 +30,8 @@ _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
 _ALWAYS_HOLDS = r"true|:|!\s*false|\(\(\s*[1-9]\d*\s*\)\)|\[\[?\s*(1|true)\s*\]\]?"
 _NEVER_HOLDS = r"false|!\s*(true|:)|\(\(\s*0\s*\)\)"
+_RUN_OF_OPERATORS = r"[<>&|]{64}"
+"""No script holds so many in a row, and the grammar takes time with the square of their number."""
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _ESCAPED_IN_QUOTES = r"\\([\\\"$`])|\\\n"
 _ESCAPED = r"(?s)\\(?:\n|(.))"
@@ -45,6 +47,8 @@ def read_script(text: str) -> Script:
             split_coarsely(text[:_MAX_BYTES]),
             problem=f"it holds {len(text):,} characters, too many to be looked through",
         )
+    if compile_once(_RUN_OF_OPERATORS).search(text):
+        return split_coarsely(text)
     source = text.encode("utf-8", "replace")
     root = parse_tree(source.decode())
     script = call_functions(_Walk(source).read(root))

@@ -10,6 +10,7 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import NO_REQUEST
+from quorum.domain.shell.script import split_coarsely
 from quorum.infrastructure.execution.shell.script import read_script
 from tests.support.examples import examples
 
@@ -121,6 +122,12 @@ def judge(command: str, path: str = "") -> None:
 )
 def test_a_text_that_says_nothing_is_judged(text: str, path: str) -> None:
     judge(text, path)
+
+
+@pytest.mark.parametrize("operator", ["<", ">", "|", "<&", "&>"])
+def test_operators_in_a_row_that_mean_nothing_are_split_coarsely(operator: str) -> None:
+    text = f"rm -rf a {operator * 64} b; rm c"
+    assert read_script(text) == split_coarsely(text)
 
 
 @pytest.mark.long
