@@ -235,7 +235,7 @@ INTERIM = str(Path(__file__).parents[2] / "support" / "mcp_interim_server.py")
 async def test_an_answer_that_asks_for_something_first_is_followed_by_the_request_anew(
     wanted: str, tmp_path: Path
 ) -> None:
-    server = McpServerTable(command=(sys.executable, INTERIM, wanted), timeout_secs=60)
+    server = McpServerTable(command=(sys.executable, INTERIM, wanted), start_timeout_secs=120, timeout_secs=60)
     async with ServerBench(tmp_path, odd=server) as bench:
         bench.person.answers_server = answering(
             ServerAnswer(action=ServerAction.ACCEPT, values={"host": "db1"})
@@ -253,7 +253,7 @@ async def test_an_answer_that_asks_for_something_first_is_followed_by_the_reques
 async def test_a_server_that_asks_for_what_nobody_here_does_is_told_from_one_that_refuses(
     tmp_path: Path,
 ) -> None:
-    server = McpServerTable(command=(sys.executable, INTERIM, "model"), timeout_secs=60)
+    server = McpServerTable(command=(sys.executable, INTERIM, "model"), start_timeout_secs=120, timeout_secs=60)
     async with ServerBench(tmp_path, odd=server) as bench:
         await bench.servers.settle()
         with pytest.raises(ToolError, match="did not finish this: it asks for sampling/createMessage"):
