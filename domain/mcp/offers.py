@@ -84,11 +84,14 @@ def select_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str
         if name not in {tool.name for tool in tools}
     ]
     counts = Counter(tool.full_name for tool in tools)
+    twins = {_spell(name): name for name, count in counts.items() if count > 1}
     kept: list[OfferedTool] = []
     for tool in tools:
         if wanted and tool.name not in wanted:
             continue
-        if (problem := _find_problem(tool, counts[tool.full_name])) is not None:
+        if (
+            problem := _find_problem(tool, counts[tool.full_name], twins.get(_spell(tool.full_name)))
+        ) is not None:
             shown = make_printable(tool.name, newlines=False)[:80]
             problems.append(f"the tool {shown!r} of the MCP server {server} is not offered: {problem}")
         else:
@@ -106,13 +109,21 @@ def find_changed_tools(tools: Iterable[OfferedTool], pinned: dict[str, str]) -> 
     return tuple(tool for tool in tools if pinned.get(tool.name) != tool.digest)
 
 
-def _find_problem(tool: OfferedTool, count: int) -> str | None:
+def _spell(name: str) -> str:
+    """What names have in common that are read as one where a model spells them in another way."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _find_problem(tool: OfferedTool, count: int, twin: str | None) -> str | None:
+    """Why a tool is not offered, as so many have its name, or its name is that of those in another spelling."""
     if not tool.name:
         return "it has no name"
     if len(tool.full_name) > _LONGEST_NAME:
         return f"{tool.full_name} is longer than {_LONGEST_NAME} characters"
     if count > 1:
         return f"{count} tools of the server would be named {tool.full_name}"
+    if twin is not None:
+        return f"a call of {twin}, which is not offered either, could be read as one of it"
     if len(json.dumps(tool.input_schema)) > _LARGEST_SCHEMA:
         return f"the schema of its arguments is longer than {_LARGEST_SCHEMA:,} characters"
     return None

@@ -436,9 +436,12 @@ class TextualCallReader:
         return ResultBegun()
 
     def _may_lengthen(self, mark: Form | PlainBlock, match: re.Match[str]) -> bool:
-        """Whether more of this mark may come: a fence is as long as its mark, and may begin a result."""
-        if not isinstance(mark, PlainBlock) or mark.opening is not _FENCE:
+        """Whether more of this mark may come: its line break; or more of a fence, which may begin a result."""
+        if not isinstance(mark, PlainBlock):
             return False
+        if mark.opening is not _FENCE:
+            longer = mark.opening.match(f"{match[0]}\n") if match.end() == len(self._pending) else None
+            return longer is not None and longer.end() > len(match[0])
         begun = self._pending[match.start() :]
         starts = (*self._family.starts, *(self._result_starts if self._has_calls else ()))
         return any(start.startswith(begun) for start in starts) or match.end() == len(self._pending)

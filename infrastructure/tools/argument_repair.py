@@ -86,6 +86,45 @@ def repair_arguments(
     return repaired, tuple(reading.repairs)
 
 
+def respell_names(schema: JsonObject, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+    """Arguments that fit as the schema leaves room for others, with names that are spelled in another way than
+    its own as it has them, and what was changed for that."""
+    reading = _ArgumentReading(schema)
+    respelled = _respell(reading, schema, arguments, "", 0)
+    return (respelled if isinstance(respelled, Mapping) else arguments), tuple(reading.repairs)
+
+
+def _respell(
+    reading: _ArgumentReading, schema: JsonObject, value: JsonValue, place: str, depth: int
+) -> JsonValue:
+    schema, items = reading.flatten(schema), schema.get("items")
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, list | tuple) and isinstance(items, Mapping):
+        return [
+            _respell(reading, items, each, f"{place}[{number}]", depth + 1) for number, each in enumerate(value)
+        ]
+    properties = _get_properties(schema)
+    if not isinstance(value, Mapping) or not properties:
+        return value
+    respelled: dict[str, JsonValue] = {}
+    is_map = "additionalProperties" in schema or "patternProperties" in schema  # whose names are data
+    for name, each in value.items():
+        own = name if name in properties or is_map else _find_respelled(name, value, list(properties))
+        if own != name:
+            reading.note(f"{place}{name[:80]} was read as {own}")
+        respelled[own] = _respell(reading, _get_object(properties, own), each, f"{place}{own}.", depth + 1)
+    return respelled
+
+
+def _find_respelled(name: str, given: JsonObject, properties: Sequence[str]) -> str:
+    """The one argument that is spelled in another way in this name, and in no other that was given."""
+    plain = _make_plain(name)
+    same = [each for each in properties if _make_plain(each) == plain]
+    is_free = plain and sum(_make_plain(each) == plain for each in given) == 1
+    return same[0] if len(same) == 1 and is_free else name
+
+
 class _ArgumentReading(msgspec.Struct):
     """What was changed so far in arguments of this schema, of which references name parts."""
 
@@ -398,13 +437,13 @@ def _load(text: str) -> JsonValue:
     return value
 
 
-def _find_allowed(schema: JsonObject, value: JsonValue) -> str | None:
-    """The one text of an enumeration that this one is but for its case and the space around it."""
+def _find_allowed(schema: JsonObject, value: JsonValue) -> str | int | float | None:
+    """The one value of an enumeration that this text is but for its case and the space around it."""
     allowed = schema.get("enum")
     if not isinstance(allowed, list) or not isinstance(value, str) or value in allowed:
         return None
     plain = value.strip().lower()
-    same = [each for each in allowed if isinstance(each, str) and each.lower() == plain]
+    same = [each for each in allowed if isinstance(each, str | int | float) and str(each).lower() == plain]
     return same[0] if len(same) == 1 else None
 
 
@@ -420,6 +459,8 @@ def _read_only_item(reading: _ArgumentReading, schema: JsonObject, value: JsonVa
     if kinds and _is_of(value, kinds):
         return [value]
     found = _convert(kinds[0], value) if len(kinds) == 1 and isinstance(value, str) else None
+    if found is None and kinds == ["object"]:
+        found = _read_only_text(reading.flatten(items), value)
     return None if found is None else [found]
 
 

@@ -146,11 +146,18 @@ class JsonSchema:
     def repair(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
         """The arguments in the form that the schema asks for, and what was changed; unchanged where they fit,
         or where not all of them can be read in one way."""
-        if not self.find_problems(definition, arguments) and not _is_listed(definition.name, arguments):
+        is_fit = not self.find_problems(definition, arguments) and not _is_listed(definition.name, arguments)
+        if is_fit and definition.input_schema is None:  # whose names are all known
             return arguments, ()
-        from quorum.infrastructure.tools.argument_repair import repair_arguments
+        from quorum.infrastructure.tools.argument_repair import repair_arguments, respell_names
 
-        repaired, repairs = repair_arguments(self._get_check(definition).schema, arguments, definition.name)
+        schema, repaired = self._get_check(definition).schema, arguments
+        repairs: tuple[str, ...] = ()
+        if is_fit:
+            repaired, repairs = respell_names(schema, arguments)
+        if not is_fit or (repairs and self.find_problems(definition, repaired)):
+            repaired, more = repair_arguments(schema, repaired, definition.name)
+            repairs = (*repairs, *more)
         if not repairs or self.find_problems(definition, repaired):
             return arguments, ()
         return repaired, repairs

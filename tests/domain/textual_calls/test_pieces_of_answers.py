@@ -65,6 +65,12 @@ def test_a_cut_at_any_place_changes_nothing(parser: ToolParser) -> None:
         assert _read_in(text, parser, list(text)) == whole
 
 
+def test_thinking_begins_behind_the_line_break_of_its_mark_wherever_that_arrives() -> None:
+    text = f"<|channel>thought\nI read it.\n<channel|>{WRITTEN['gemma']}"
+    for place in range(1, 40):
+        assert _read_in(text, "gemma", _cut(text, [place])) == _read_in(text, "gemma", [text])
+
+
 @given(
     st.sampled_from(TOOL_PARSERS),
     st.sampled_from(_BEFORE),

@@ -255,3 +255,62 @@ def test_an_example_shows_what_each_item_of_a_list_must_have() -> None:
 )
 def test_what_has_no_one_reading_stays_as_it_is(given: JsonObject) -> None:
     assert JsonSchema().repair(TOOL, {"path": "a", **given}) == ({"path": "a", **given}, ())
+
+
+OPEN: JsonObject = {
+    "type": "object",
+    "properties": {
+        "start_date": {"type": "string"},
+        "duration_minutes": {"type": "integer"},
+        "level": {"enum": [1, 2, 3]},
+        "place": {"type": "object", "properties": {"zip_code": {"type": "string"}}},
+        "guests": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"email": {"type": "string"}}, "required": ["email"]},
+        },
+        "labels": {
+            "type": "object",
+            "properties": {"first_one": {"type": "string"}},
+            "additionalProperties": {"type": "string"},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"startDate": "x"}, {"start_date": "x"}),
+        ({"start-date": "x", "durationMinutes": "45"}, {"start_date": "x", "duration_minutes": 45}),
+        ({"place": {"zipCode": "1"}}, {"place": {"zip_code": "1"}}),
+        ({"guests": [{"Email": "a@b.c"}]}, {"guests": [{"email": "a@b.c"}]}),
+        ({"guests": "a@b.c"}, {"guests": [{"email": "a@b.c"}]}),
+        ({"level": "2"}, {"level": 2}),
+    ],
+)
+def test_names_in_another_spelling_are_read_also_where_a_schema_leaves_room_for_others(
+    given: JsonObject, read: JsonObject
+) -> None:
+    tool = ToolDefinition(name="t", description="d", parameters=(), input_schema=OPEN)
+    repaired, repairs = JsonSchema().repair(tool, given)
+
+    assert repaired == read
+    assert repairs
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startDate": "x", "start_date": "y"},
+        {"startDate": "x", "StartDate": "y"},
+        {"begin": "x"},  # a word of its own, which the server may know
+        {"labels": {"firstOne": "x"}},
+        {"extra": {"a": [1]}},
+        {"level": 2},
+        {},
+    ],
+)
+def test_other_names_that_a_schema_leaves_room_for_stay(given: JsonObject) -> None:
+    tool = ToolDefinition(name="t", description="d", parameters=(), input_schema=OPEN)
+
+    assert JsonSchema().repair(tool, given) == (given, ())
