@@ -1,4 +1,4 @@
-"""The memory of threads where the address space of the process is limited, as by `ulimit -v`."""
+"""The memory of threads, also where the address space of the process is limited, as by `ulimit -v`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ _BEGIN_BYTES = 4 << 20
 """What a thread may need beside its stack until it runs."""
 
 
+def share_arena() -> None:
+    """Have threads that begin from now on allocate from the arenas that there are: of its own each would keep
+    what it has freed."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
 def share_scarce_memory() -> None:
     """If the address space is limited, have all threads allocate from one arena, and begin only where there is
     room for them; call it before there are any.
@@ -20,10 +29,7 @@ def share_scarce_memory() -> None:
     """
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         return
-    import ctypes
-
-    with suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    share_arena()
     _require_room()
 
 

@@ -12,11 +12,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only glibc rese
 _MEASURE = """
 import resource, sys, threading
 from pathlib import Path
-from quorum.thread_memory import share_scarce_memory
+from quorum.thread_memory import share_arena, share_scarce_memory
 
 if sys.argv[1] == "limited":
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 share_scarce_memory()
+if sys.argv[1] == "shared":
+    share_arena()
 threading.stack_size(1 << 20)
 pages = lambda: int(Path("/proc/self/statm").read_text().split()[0])
 before, hold = pages(), threading.Barrier(9)
@@ -44,6 +46,10 @@ def measure(kind: str) -> int:
 
 def test_threads_reserve_next_to_nothing_where_the_address_space_is_limited() -> None:
     assert measure("limited") < 64 < measure("unlimited")
+
+
+def test_threads_share_an_arena_where_they_are_told_to() -> None:
+    assert measure("shared") < 64
 
 
 _FILL = """
