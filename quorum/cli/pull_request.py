@@ -113,7 +113,7 @@ async def _post(wish: PullRequestOptions, comment: str, root: Path) -> int:
     from quorum.cli.confirmation import confirm
     from quorum.domain.errors import ToolError
     from quorum.errors import complain
-    from quorum.infrastructure.github_references import find_pull_request, post_comment
+    from quorum.infrastructure.pull_request_comments import find_pull_request, post_comment
 
     try:
         found = await find_pull_request(root, os.environ, wish.number)
