@@ -105,7 +105,7 @@ def _is_safe(char: str) -> bool:
 
 
 @pytest.mark.long
-@examples(200)
+@examples(400)
 @given(calls=st.lists(_CALLS, min_size=1, max_size=3), width=_WIDTHS)
 def test_no_output_gets_out_of_its_card(calls, width):
     drawing = draw_batch(Batch("b", calls), width, TERMINAL, 1.0)

@@ -101,12 +101,12 @@ def test_the_unfinished_line_can_be_looked_at() -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        b"x" * 8192,
-        b"10%\r" * 2048,
-        b"\x1b]" * 4096,
-        "\x90".encode() * 4096,
-        b"\x1b[" + b"1" * 8190,
-        b"\x08" * 8192,
+        b"x" * 65536,
+        b"10%\r" * 16384,
+        b"\x1b]" * 32768,
+        "\x90".encode() * 32768,
+        b"\x1b[" + b"1" * 65534,
+        b"\x08" * 65536,
     ],
     ids=["one line", "redrawn", "unfinished OSC", "unfinished DCS", "unfinished CSI", "backspaces"],
 )
@@ -119,7 +119,7 @@ def test_memory_is_bounded_even_without_a_single_newline(piece: bytes) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert peak < 300_000  # of 400 kB
+    assert peak < 3_000_000
 
 
 def test_text_within_the_limit_is_whole() -> None:

@@ -61,7 +61,7 @@ async def test_any_flipped_byte_of_any_record_is_named(database, column):
     session_id = await session_of(database, [prompt(number) for number in range(4)])
     length = 40 if column in ("session_id", "payload", "digest", "link") else 16
     for place in range(5):
-        for byte in range(place % 3, length, 3):  # each byte in one or two of the five
+        for byte in range(length):
             value = flip(database.path, place, column, byte)
 
             checked = await database.archive.verify(session_id)
