@@ -170,7 +170,7 @@ def deletes_only_empty(run: Invocation, script: Script) -> bool:
         and run.in_loop
         and all(word in ("-f", "-v", "-d") for word in words)
         and all(
-            (command.words[0] == "xargs" and _splits_at_nulls(command.words[1:]) and _prints_nulls(script))
+            (command.words[:1] == ("xargs",) and _splits_at_nulls(command.words[1:]) and _prints_nulls(script))
             or _finds_only_empty(command.words[1:])
             for command in script.commands
         )

@@ -81,7 +81,7 @@ class _Stop(Struct, eq=False):
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
-_GATHERING_SECS = 0.05
+_GATHERING_SECS = 0.005
 """How long an event that nobody waits for waits for others to come into its transaction."""
 _BEGIN_SECS = 1.0
 """How often a thread that does not begin is looked at."""

@@ -78,6 +78,9 @@ PIECES = (
         "git ",
         "tar -T ",
         "awk ",
+        "xargs -0 rm",
+        "find . -empty -print0 | ",
+        'x="$(',
         "base64 -d | sh",
     ),
     *('"command": "', "- run: |\n   ", "open(", "requests.post("),
@@ -118,6 +121,8 @@ def judge(command: str, path: str = "") -> None:
         ('base64 -d | sh -c "  "', ""),
         ('"a\tb"', "a.ipynb"),
         ("[" * 60_000, "package.json"),
+        ('x="$(xargs -0 rm)"', ""),
+        ("> $(find . -empty | xargs -0 rm)", ""),
     ],
 )
 def test_a_text_that_says_nothing_is_judged(text: str, path: str) -> None:
