@@ -29,7 +29,7 @@ from quorum.infrastructure.container import build_container
 from quorum.infrastructure.staging.entered import find_layer_over
 from quorum.infrastructure.storage import open_unrecorded
 from quorum.starting import enter_layer
-from quorum.tui.agent.services import ComposeAgent
+from quorum.tui.agent.opening import ComposeAgent
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.screens.effects.effects_screen import EffectsScreen
 from quorum.tui.screens.review.choice_bar import ChoiceBar

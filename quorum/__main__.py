@@ -244,7 +244,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
             raise
         from quorum.domain.errors import OUT_OF_MEMORY, is_out_of_memory
         from quorum.starting import is_explained
-        from quorum.tui.agent.services import StartFailure
+        from quorum.tui.agent.opening import StartFailure
 
         if isinstance(error, StartFailure):
             return _refuse(error, error.exit_code)

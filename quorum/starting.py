@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quorum.errors import UsageError
-from quorum.tui.agent.services import StartFailure
+from quorum.tui.agent.opening import StartFailure
 
 
 @contextmanager

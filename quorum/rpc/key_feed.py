@@ -93,7 +93,7 @@ FREE_SCREENS = frozenset(
         "quorum.tui.screens.help",
         "quorum.tui.screens.model_picker",
         "quorum.tui.screens.pager_screen",
-        "quorum.tui.screens.rewind.turn_screens",
+        "quorum.tui.screens.rewind.turn_list",
         "quorum.tui.screens.session_picker",
         "quorum.tui.themes.picker",
         "quorum.tui.screens.timeline.timeline_screen",

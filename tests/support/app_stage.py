@@ -14,7 +14,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from quorum.domain.sessions.session_summary import SessionChoice
-from quorum.tui.agent.services import OpenArchive
+from quorum.tui.agent.opening import OpenArchive
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.keys.keyboard_guard import TypingPace
 from quorum.tui.prompt_box.prompt import Prompt

@@ -11,7 +11,7 @@ from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.offers import OfferedPrompt, OfferedResource, PromptParameter
 from quorum.domain.review.mode import Mode
 from quorum.tui.completion.completion import find_offers
-from quorum.tui.completion.menu import Offers
+from quorum.tui.completion.offers import Offers
 from quorum.tui.keys.slash_commands import COMMANDS
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from quorum.tui.terminal.shutdown import list_untaken_signals
+from quorum.tui.terminal.ending_signals import list_untaken_signals
 
 _CHILD = """
 import os, signal, sys

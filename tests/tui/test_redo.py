@@ -10,7 +10,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.sessions.restoration import RestorePlan
 from quorum.domain.sessions.state import PastUndo
 from quorum.tui.chat.chat_screen import describe_last_ending
-from quorum.tui.screens.rewind.turn_screens import RedoScreen, RestoreScreen
+from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, REMOVED, TURNS, with_turns

@@ -9,7 +9,8 @@ from quorum.domain.calls.effects import ChangeKind, FileChange
 from quorum.domain.errors import LedgerError, RestoreError
 from quorum.domain.replacing import replace
 from quorum.tui.screens.help import HelpScreen
-from quorum.tui.screens.rewind.turn_screens import RestoreScreen, TurnList
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+from quorum.tui.screens.rewind.turn_list import TurnList
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say
 from tests.tui.rewind_scenes import EDITED, PLAN, ROOT, TURNS, a_turn, state, with_turns

@@ -8,7 +8,7 @@ import pytest
 
 from quorum.domain.sessions.session_summary import SessionSummary
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.screens.rewind.turn_screens import RestoreScreen
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 from quorum.tui.screens.session_picker import SessionPicker
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import composing

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from quorum.tui.prompt_box.history import Recall, name_project, recover_unsent
+from quorum.tui.prompt_box.history import Recall
+from quorum.tui.prompt_box.unsent import name_project, recover_unsent
 
 KEEPS = """
 import sys
-from quorum.tui.prompt_box.history import UnsentTexts
+from quorum.tui.prompt_box.unsent import UnsentTexts
 kept = UnsentTexts(sys.argv[1])
 kept.keep(["half"])
 kept.keep(["half a thought", "and another"])

@@ -31,7 +31,7 @@ from textual.worker import Worker, WorkerFailed
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
-from quorum.tui.agent.services import StartFailure
+from quorum.tui.agent.opening import StartFailure
 from quorum.tui.app.gated_app import GatedApp
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, SecondPress, TypingPace
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from quorum.domain.instructions.offer_list import Skill
     from quorum.domain.sessions.session_summary import SessionChoice
     from quorum.domain.settings import TuiTable
-    from quorum.tui.agent.services import ComposeAgent, OpenArchive
+    from quorum.tui.agent.opening import ComposeAgent, OpenArchive
     from quorum.tui.session.session import Session
     from quorum.tui.tabs.carrying import CarriedApp
 

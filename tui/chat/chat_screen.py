@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.application.session.session_record import SessionRecord
     from quorum.domain.events.event import Event
-    from quorum.tui.agent.services import Wanted
+    from quorum.tui.agent.opening import Wanted
     from quorum.tui.chat.carried_tab import CarriedTab
     from quorum.tui.copying import StopBar
     from quorum.tui.finding_bar import FindBar

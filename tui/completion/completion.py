@@ -14,8 +14,8 @@ from quorum.domain.mcp.offers import TypedArgument, find_prompt_argument, find_t
 from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
 from quorum.domain.text.printable import make_printable
-from quorum.tui.completion.menu import (
-    CompletionMenu,
+from quorum.tui.completion.menu import CompletionMenu
+from quorum.tui.completion.offers import (
     FileWish,
     Known,
     Offer,

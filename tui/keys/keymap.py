@@ -187,9 +187,9 @@ KEY_CONTEXTS = (
     KeyContext("On the board", ("quorum.tui.screens.board_screen:BoardScreen",), "board"),
     KeyContext("In the inbox", ("quorum.tui.screens.inbox_screen:InboxScreen",), "inbox"),
     KeyContext("In the timeline", ("quorum.tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
-    KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_screens:TurnList",), "turns"),
-    KeyContext("While undoing a turn", ("quorum.tui.screens.rewind.turn_screens:RestoreScreen",), "restore"),
-    KeyContext("While redoing an undo", ("quorum.tui.screens.rewind.turn_screens:RedoScreen",), "redo"),
+    KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_list:TurnList",), "turns"),
+    KeyContext("While undoing a turn", ("quorum.tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext("While redoing an undo", ("quorum.tui.screens.rewind.restore_screen:RedoScreen",), "redo"),
     KeyContext(
         "In the changes of the session", ("quorum.tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),

@@ -19,7 +19,7 @@ from quorum.tui.prompt_box.paste import clean_paste
 
 if TYPE_CHECKING:
     from quorum.tui.completion.completion import Completion
-    from quorum.tui.completion.menu import Known
+    from quorum.tui.completion.offers import Known
 
 
 _KEYS = "ctrl+r older · ctrl+s newer · enter takes · esc back"

@@ -21,7 +21,7 @@ from quorum.tui.widgets.layout import PLACEHOLDER
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from quorum.tui.completion.menu import Known
+    from quorum.tui.completion.offers import Known
     from quorum.tui.prompt_box.history import Recall
     from quorum.tui.prompt_box.vim_keys import VimKeys
     from quorum.tui.vim.editor import VimMode

@@ -23,7 +23,7 @@ from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInpu
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from quorum.tui.agent.services import OpenArchive
+    from quorum.tui.agent.opening import OpenArchive
 
 
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".

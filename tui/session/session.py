@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from quorum.tui.screens.permissions_screen import PermissionsScreen
     from quorum.tui.screens.rewind.changes_screen import ChangesScreen
     from quorum.tui.screens.rewind.file_plan_screen import TakeBack
-    from quorum.tui.screens.rewind.turn_screens import RedoScreen, RestoreScreen, TurnList
+    from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
+    from quorum.tui.screens.rewind.turn_list import TurnList
     from quorum.tui.screens.session_picker import SessionPicker
     from quorum.tui.screens.subagent_screen import SubagentScreen
 
@@ -369,7 +370,7 @@ class Session:
         """Write the session into this file, or one named after it in the state folder, out of the project; its
         path. Raises QuorumError and OSError."""
         from quorum.application.export.formats import export_to
-        from quorum.tui.prompt_box.history import locate_state_folder
+        from quorum.tui.prompt_box.unsent import locate_state_folder
 
         exports = locate_state_folder() / "exports"
         return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))
@@ -389,19 +390,19 @@ class Session:
 
     def turn_list(self, take_back: TakeBack) -> TurnList:
         """The turns that can be taken back."""
-        from quorum.tui.screens.rewind.turn_screens import TurnList
+        from quorum.tui.screens.rewind.turn_list import TurnList
 
         return TurnList(self.agent, take_back, cwd=self._cwd)
 
     def restore_screen(self, turn: PastTurn, take_back: TakeBack) -> RestoreScreen:
         """What taking back this turn, and all after it, would change."""
-        from quorum.tui.screens.rewind.turn_screens import RestoreScreen
+        from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 
         return RestoreScreen(self.agent, turn, take_back, cwd=self._cwd)
 
     def redo_screen(self, undo: PastUndo, take_back: TakeBack) -> RedoScreen:
         """What redoing this undo would change."""
-        from quorum.tui.screens.rewind.turn_screens import RedoScreen
+        from quorum.tui.screens.rewind.restore_screen import RedoScreen
 
         return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from textual.app import App
 
 from quorum.tui.agent.observer import ScreenObserver
-from quorum.tui.agent.services import StartFailure
+from quorum.tui.agent.opening import StartFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.domain.conversation.exchanges import SharedContext
     from quorum.domain.sessions.session_summary import SessionChoice
-    from quorum.tui.agent.services import ComposeAgent, OpenArchive, Wanted
+    from quorum.tui.agent.opening import ComposeAgent, OpenArchive, Wanted
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.session.approver import ScreenApprover
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 
-from quorum.tui.agent.services import StartFailure
+from quorum.tui.agent.opening import StartFailure
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.chat.tab_bar import TabBar
 from quorum.tui.keys.keyed_app import KeyedApp
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quorum.domain.conversation.exchanges import SharedContext
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.sessions.session_summary import NamedSession, SessionChoice
-    from quorum.tui.agent.services import Wanted
+    from quorum.tui.agent.opening import Wanted
     from quorum.tui.screens.board_screen import GoThere
     from quorum.tui.tabs.tab_exchanges import TabExchanges
 

@@ -14,10 +14,11 @@ from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from quorum.tui.prompt_box.history import UnsentTexts
+from quorum.tui.prompt_box.unsent import UnsentTexts
 from quorum.tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
 from quorum.tui.terminal.early_prompt import EarlyPrompt, TypedEarly
-from quorum.tui.terminal.input import QUERY_MARKS, QUIET_SECS, TerminalKeys, TypedAhead, make_decoders
+from quorum.tui.terminal.input import QUERY_MARKS, TerminalKeys, TypedAhead, make_decoders
+from quorum.tui.terminal.key_bursts import QUIET_SECS
 from quorum.tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536

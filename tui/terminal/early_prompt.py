@@ -19,11 +19,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorum.tui.terminal.console import count_waiting_bytes, is_simple
-from quorum.tui.terminal.shutdown import list_untaken_signals
+from quorum.tui.terminal.ending_signals import list_untaken_signals
 from quorum.tui.widgets.layout import PLACEHOLDER, SIGN, STARTING, arrange
 
 if TYPE_CHECKING:
-    from quorum.tui.prompt_box.history import UnsentTexts
+    from quorum.tui.prompt_box.unsent import UnsentTexts
 
 _MOST_BYTES = 65_536
 _SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it
@@ -170,7 +170,7 @@ class EarlyPrompt:
         What may hold a secret is left out: what hides those takes as long to load as the app.
         """
         from quorum.domain.secrets.patterns import find_pattern_spans
-        from quorum.tui.prompt_box.history import UnsentTexts
+        from quorum.tui.prompt_box.unsent import UnsentTexts
 
         typed = _SEQUENCE.sub("", self._typed.decode("utf-8", "replace")).replace("\r", "\n")
         text = ""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
 
+from quorum.tui.terminal.ending_signals import list_untaken_signals
+
 LIMIT_SECS = 12.0
 """More than the app waits for turns and sessions to close: three seconds for each."""
 
@@ -98,19 +100,3 @@ class Shutdown:
         if self._terminated_at is None:
             self._terminated_at = now
         return now - self._terminated_at >= _REPEATED_SECS
-
-
-_HARMLESS = ("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGINFO")
-_STOPPING = ("SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU")
-_OUT_OF_REACH = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
-"""Nobody is asked, or the instruction that failed would fail again after a handler of Python."""
-
-
-def list_untaken_signals() -> list[int]:
-    """Those that would end this process now, because nothing handles or ignores them."""
-    kept = {getattr(signal, name, None) for name in (*_HARMLESS, *_STOPPING, *_OUT_OF_REACH)}
-    return [
-        number
-        for number in signal.valid_signals()
-        if number not in kept and signal.getsignal(number) is signal.SIG_DFL
-    ]

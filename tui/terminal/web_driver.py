@@ -15,7 +15,8 @@ from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
 from quorum.tui.terminal.driver import TerminalClient
-from quorum.tui.terminal.input import QUIET_SECS, TerminalKeys, TypedAhead
+from quorum.tui.terminal.input import TerminalKeys, TypedAhead
+from quorum.tui.terminal.key_bursts import QUIET_SECS
 from quorum.tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536

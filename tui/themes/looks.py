@@ -46,7 +46,7 @@ from quorum.tui.widgets.colours import MARKED, QUIET
 if TYPE_CHECKING:
     from quorum.domain.settings import TuiTable
     from quorum.domain.text.json_value import JsonObject
-    from quorum.tui.prompt_box.history import UnsentTexts
+    from quorum.tui.prompt_box.unsent import UnsentTexts
     from quorum.tui.terminal.early_prompt import EarlyPrompt
 
 

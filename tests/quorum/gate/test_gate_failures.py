@@ -21,7 +21,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import CallFinished, CallStarted, HookRan
 from quorum.domain.sessions.replay import replay_state
 from quorum.gate import resident_client
-from quorum.tui.agent.services import StartFailure
+from quorum.tui.agent.opening import StartFailure
 from tests.quorum.gate.test_gate_record import gate_process, only, sessions_of
 from tests.support.gate_rig import GateAnswer, GateRig
 from tests.support.headless_run import QUORUM

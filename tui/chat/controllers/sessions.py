@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 
 if TYPE_CHECKING:
-    from quorum.tui.agent.services import Wanted
+    from quorum.tui.agent.opening import Wanted
     from quorum.tui.session.session import Session
 
 

@@ -23,7 +23,7 @@ _WISH = "attach the file"
 
 
 class PromptSources:
-    """Implements `Known` of `quorum.tui.completion.menu`: where the menu learns of files and words."""
+    """Implements `Known` of `quorum.tui.completion.offers`: where the menu learns of files and words."""
 
     def __init__(self, workspace: Path, current: CurrentSession, themes: Callable[[], Iterable[str]]) -> None:
         self._workspace, self._current, self._themes = workspace, current, themes
@@ -49,7 +49,7 @@ class PromptSources:
 
     def list_custom_commands(self) -> Sequence[Command]:
         """The commands of the project and the person; none before the session is there."""
-        from quorum.tui.completion.menu import list_custom_rows
+        from quorum.tui.completion.custom_commands import list_custom_rows
 
         session = self._current.session
         return list_custom_rows(session.agent.custom_commands.known) if session is not None else ()
