@@ -18,7 +18,7 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from quorum.domain.errors import ConfigError, LedgerError
-from quorum.domain.sessions.session_summary import compute_id_length, find_owner
+from quorum.domain.sessions.session_ids import compute_id_length, find_owner
 from quorum.infrastructure.config.paths import locate
 from quorum.infrastructure.extras import is_installed
 from quorum.infrastructure.store.ledger.place import locate_database

@@ -61,7 +61,8 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
-from quorum.domain.sessions.session_summary import LedgerRecord, build_subagent_id
+from quorum.domain.sessions.session_ids import build_subagent_id
+from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagent_task import SubagentTask
 from quorum.domain.text.amounts import format_amount

@@ -1,4 +1,4 @@
-"""Recorded sessions as values: ids, which to open, what a list shows, verification, and which are pruned."""
+"""Recorded sessions as values: which to open, what a list shows, their verification, and which are pruned."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.session_ids import find_owner
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
     from quorum.domain.events.event import Event
 
 
@@ -206,30 +206,3 @@ def find_named_manifests(event_type: str, payload: bytes) -> set[bytes]:
         return {bytes.fromhex(value.get("receipt", value)["manifest"])}
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         return set()
-
-
-_SHORTEST = 8
-_ID = re.compile(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
-
-
-def build_subagent_id(owner: str, number: int) -> str:
-    """The id of the session of a subagent; `number` counts those of its owner from 1."""
-    return f"{owner}-t{number}"
-
-
-def find_owner(session_id: str) -> str | None:
-    """The session that this one's agent worked for; None where it is no subagent's."""
-    found = _ID.fullmatch(session_id)
-    return found["owner"] if found is not None else None
-
-
-def compute_id_length(ids: Sequence[str]) -> int:
-    """How many letters of these ids tell each from every other."""
-    shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
-    return max(_SHORTEST, 1 + max(shared, default=0))
-
-
-def _count_shared(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -32,11 +32,10 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.session_ids import build_subagent_id, find_owner
 from quorum.domain.sessions.session_summary import (
     LedgerRecord,
     SessionSummary,
-    build_subagent_id,
-    find_owner,
     select_own_sessions,
     select_sessions_to_prune,
 )

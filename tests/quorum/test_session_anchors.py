@@ -18,12 +18,8 @@ from quorum.cli.sessions.actions import BROKEN, NEWER
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.events.event import SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.sessions.session_summary import (
-    ContinuedSession,
-    NewSession,
-    SessionChoice,
-    build_subagent_id,
-)
+from quorum.domain.sessions.session_ids import build_subagent_id
+from quorum.domain.sessions.session_summary import ContinuedSession, NewSession, SessionChoice
 from quorum.errors import UsageError
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage

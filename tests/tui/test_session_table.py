@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from quorum.cli.sessions.actions import render_table
-from quorum.domain.sessions.session_summary import compute_id_length
+from quorum.domain.sessions.session_ids import compute_id_length
 from quorum.domain.text.amounts import format_age
 from quorum.text_table import Column, fit_text, measure_text_cells, render_text_table
 from tests.support.past_sessions import START_MS, a_summary

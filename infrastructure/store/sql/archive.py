@@ -16,6 +16,7 @@ from quorum.domain.events.event import ReviewRequested, TurnFinished
 from quorum.domain.sessions.ledger_chain import ChainedRecord, fork_records
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
+from quorum.domain.sessions.session_ids import find_owner
 from quorum.domain.sessions.session_summary import (
     LedgerRecord,
     Pruned,
@@ -23,7 +24,6 @@ from quorum.domain.sessions.session_summary import (
     Verification,
     find_named_contents,
     find_named_manifests,
-    find_owner,
     is_list_of_files,
     select_sessions_to_prune,
 )

@@ -25,7 +25,8 @@ from quorum.cli.sessions import (
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import BlobError
 from quorum.domain.events.event import JobEnded, OutputStored, UserCommandFinished
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, compute_id_length
+from quorum.domain.sessions.session_ids import compute_id_length
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
