@@ -26,15 +26,10 @@ from quorum.application.session.session_record import SessionRecord, mask_record
 from quorum.application.steering import PendingMessages
 from quorum.application.subagents.plan_task_runner import DefinedTasks, PlanTaskRunner
 from quorum.application.subagents.subagent_runner import SubagentRunner
+from quorum.application.turn import switchable_session
 from quorum.application.turn.attachments import Attachments, CallAttachments, Mentions
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_agent import RunAgent, TurnParts
-from quorum.application.turn.switchable_session import (
-    FallbackModels,
-    ReasoningEfforts,
-    SwitchableSession,
-    list_effort_roles,
-)
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import CommandTerms
 from quorum.domain.calls.planners import PLANNERS
@@ -53,22 +48,13 @@ from quorum.infrastructure.execution.commands.user_shell import build_user_comma
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
+from quorum.infrastructure.instructions import instruction_files
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
-from quorum.infrastructure.instructions.instruction_files import (
-    MemoryFiles,
-    TrustedInstructions,
-    find_instruction_files,
-)
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
 from quorum.infrastructure.instructions.trusted_offers import OfferTerms, TrustedCommands
 from quorum.infrastructure.mcp.pinned_tools import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
-from quorum.infrastructure.models.opening import (
-    PanelForms,
-    check_fallbacks,
-    check_participants,
-    open_first,
-)
+from quorum.infrastructure.models import opening
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
 from quorum.infrastructure.secrets.known import open_inbox
@@ -172,7 +158,6 @@ class CallParts:
 
         # The runtime
         self.hooks: Final = HookChain(registrations=shared.registrations, events=core.events)
-        self.planner: Final = PLANNERS[settings.tools.planner]
         self.runtime: Final = ToolRuntime(
             hooks=self.hooks,
             outputs=self.outputs,
@@ -180,7 +165,7 @@ class CallParts:
             schema=self.schema,
             review=reviews.review,
             events=core.events,
-            planner=self.planner,
+            planner=PLANNERS[settings.tools.planner],
             cwd=str(root),
             keeper=shared.keeper,
             secrets=shared.secrets,
@@ -211,13 +196,13 @@ class ModelParts:
         self.panel: Final = open_panel(timeout_secs=answers.answer_timeout_secs)
         self.review_panel: Final = open_panel(timeout_secs=settings.code_review.answer_timeout_secs)
         self.system_prompt: Final = reviews.terms.system_prompt or SystemPrompt(kind)
-        self.efforts: Final = ReasoningEfforts(
+        self.efforts: Final = switchable_session.ReasoningEfforts(
             settings.models.effort,
-            roles=list_effort_roles(kind),
+            roles=switchable_session.list_effort_roles(kind),
             list_efforts=shared.gateway.list_efforts,
             chosen=given.asked.efforts,
         )
-        forms = PanelForms(
+        forms = opening.PanelForms(
             panel=self.panel,
             system_prompt=self.system_prompt,
             asked=given.asked,
@@ -238,11 +223,11 @@ class ModelParts:
             read_source=lambda: given.read_change.attach(calls.changes.opened),
         )
         self._fallbacks: Final = settings.models.decision_fallback if kind.has_one_model else ()
-        self.opening: Final = open_first(self.open_exchange, given.asked.models)
-        self.session: Final = SwitchableSession(
+        self.opening: Final = opening.open_first(self.open_exchange, given.asked.models)
+        self.session: Final = switchable_session.SwitchableSession(
             self.opening.exchange,
             open_exchange=self.open_exchange,
-            fallbacks=FallbackModels(self._fallbacks, events=core.events),
+            fallbacks=switchable_session.FallbackModels(self._fallbacks, events=core.events),
         )
         self.session_models: Final = SessionModels(
             self.session, gateway=shared.gateway, events=core.events, efforts=self.efforts
@@ -265,10 +250,10 @@ class ModelParts:
             (
                 *self.opening.notices,
                 *self.consensus.notices,
-                *check_fallbacks(self.open_exchange, self._fallbacks),
+                *opening.check_fallbacks(self.open_exchange, self._fallbacks),
                 *list_unused_lenses(settings.quorum.lenses, reviewers, given.asked.participants),
                 *self.efforts.describe_ignored(self.opening.exchange.model),
-                *check_participants(
+                *opening.check_participants(
                     reviews.metered.open_exchange, given.asked.participants if form.asks_several else ()
                 ),
                 *self._calls.choice.notices,
@@ -364,10 +349,12 @@ class ConversationParts:
             limits=settings.agent,
             attachments=calls.attachments,
         )
-        found = find_instruction_files(root, environ, settings, folders, is_off=given.loaded.is_safe)
+        found = instruction_files.find_instruction_files(
+            root, environ, settings, folders, is_off=given.loaded.is_safe
+        )
         self.instructions: Final = ProjectInstructions(
             models.system_prompt,
-            finder=TrustedInstructions(
+            finder=instruction_files.TrustedInstructions(
                 found,
                 seen=calls.seen,
                 decisions=given.trust,
@@ -388,7 +375,10 @@ class ConversationParts:
             folders=folders,
         )
         self.memory: Final = Memory(
-            MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
+            instruction_files.MemoryFiles(found, decisions=given.trust),
+            review=review,
+            events=core.events,
+            kind=kind,
         )
         self.custom_commands: Final = PromptCommands(
             CustomCommands(TrustedCommands(calls.offers), reserved=given.reserved_commands),

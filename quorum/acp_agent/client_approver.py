@@ -139,7 +139,7 @@ def _normalise(text: str) -> str:
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _HIDDEN = "Secrets are shown as [secret:NAME]; what runs, and its digest, hold them as they are."
-_STALE = "What was approved before is no longer what would run, so it is asked again."
+_STALE = "What would run is no longer what was asked about before, so it is asked again."
 _MOST_LINES = 400
 _LONGEST_HEAD, _LONGEST_CALL = 300, 20_000
 

@@ -14,7 +14,7 @@ WIRING = [
     *sorted((ROOT / "infrastructure/composition").glob("*.py")),
     *(ROOT / "infrastructure" / name for name in ("bootstrap.py", "owned_sessions.py", "gate/sessions.py")),
 ]
-MOST_LINES = 920
+MOST_LINES = 915
 """What decides, reads or has defaults belongs to the modules that own it, and is built there."""
 
 

@@ -270,7 +270,7 @@ def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
 
     dangers, arguments = (plain(fold(part, 120)) for part in collect_facts(request, NOTHING))
 
-    assert dangers == ["! what was approved is no longer what would run; this is how it stands now"]
+    assert dangers == ["! what would run is no longer what was asked about before; this is how it stands now"]
     assert arguments == ["also          at most 5 s"]
     assert plain(fold(list_details(request), 120)) == [
         "asks because  high risk, and the mode is ask",

@@ -206,7 +206,7 @@ INPUTS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 """Words for the input in the place of a file."""
 REMOTE = re.compile(
     r"(?!/|\.|[A-Za-z]:\\)([\w.+$-]+@)?[\w.${}-]+::?(?!//)[^:]*"
-    r"|(rsync|scp|sftp|ftp|s3|gs|azure|b2|oss|https?|cos|r2)://.*"
+    r"|(rsync|scp|ssh|sftp|ftps?|davs?|webdavs?|smb|s3|gs|azure|b2|oss|https?|cos|r2)://.*"
 )
 """A place on another machine, as programs that copy files name it."""
 

@@ -33,7 +33,7 @@ PROGRAM = "bwrap"
 _ELSEWHERE = "run quorum on Linux, or in a virtual machine or container of its own"
 # What commands are started by.
 _SUPERVISOR = str(Path(__file__).parents[1] / "commands" / "supervisor.py")
-LIMIT_SECS = 2.0
+LIMIT_SECS = 10.0
 # Everything that a command is later run with and that a kernel may refuse.
 NAMESPACES = (
     "--unshare-user-try",

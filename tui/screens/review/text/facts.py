@@ -242,7 +242,7 @@ def _name_state(sha256: str | None, none: str = "no file", *, spoken: bool = Fal
 def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Line]:
     if request.stale:
         changed = describe_changes(earlier.approved, request.packet) if earlier.approved is not None else ()
-        for change in changed or ("what was approved is no longer what would run",):
+        for change in changed or ("what would run is no longer what was asked about before",):
             text = (
                 f"changed since you approved: {change}" if changed else f"{change}; this is how it stands now"
             )
