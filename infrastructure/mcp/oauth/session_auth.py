@@ -91,6 +91,7 @@ def _build_form_request(login: StoredLogin, address: str, form: dict[str, str]) 
 
 _UNAUTHORIZED = 401
 _REFUSALS = (400, 401, 403)
+_REFUSED = "it refuses your login"
 
 
 class SessionAuth(RedirectAwareAuth):
@@ -126,22 +127,30 @@ class SessionAuth(RedirectAwareAuth):
             response = yield request
             if response.status_code != _UNAUTHORIZED:
                 return
-        async with self._changing:
-            if self._login is tried:
-                login, reason = await self._load(tried)
-                if login is not None and (login.is_expired or _is_same(login, tried)):
-                    if login.tokens.refresh_token is None:
-                        login, reason = None, "your login has expired"
-                    else:
-                        answer = yield build_refresh_request(login)
-                        login, reason = await self._renew(login, answer)
-                self._login = login
-                if login is None:
-                    self._on_refusal(reason)
-        _authorize(request, self._login)
-        response = yield request
-        if response.status_code == _UNAUTHORIZED and self._login is not None:
-            self._on_refusal("it refuses your login")
+        is_renewed = False
+        for _ in range(2):  # the keyring may hold a login that the server refuses, too
+            async with self._changing:
+                if self._login is tried:
+                    login, reason = await self._load(tried)
+                    if login is not None and (login.is_expired or _is_same(login, tried)):
+                        if login.tokens.refresh_token is None:
+                            reason = "your login has expired" if login.is_expired else _REFUSED
+                            login = None
+                        else:
+                            answer = yield build_refresh_request(login)
+                            login, reason = await self._renew(login, answer)
+                            is_renewed = True
+                    self._login = login
+                    if login is None:
+                        self._on_refusal(reason)
+            tried = self._login
+            _authorize(request, tried)
+            response = yield request
+            if response.status_code != _UNAUTHORIZED or tried is None:
+                return
+            if is_renewed:
+                break
+        self._on_refusal(_REFUSED)
 
     async def _load(self, tried: StoredLogin | None) -> tuple[StoredLogin | None, str]:
         """The login of the keyring, which another process may have renewed; or why there is none."""

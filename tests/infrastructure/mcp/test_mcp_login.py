@@ -121,6 +121,19 @@ async def test_a_token_that_expires_in_the_session_is_renewed_silently(
             assert {token.resource for token in authority.access.values()} == {url}
 
 
+async def test_a_kept_token_that_the_server_refuses_at_the_start_is_renewed_once(
+    tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+    async with oauth_server(authority) as url:
+        await log_in_to(url)
+        authority.expire()  # although it was said to live for an hour
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            assert await bench.call(ECHO, text="goes on") == "goes on"
+        assert authority.refreshed == 1
+
+
 @pytest.mark.long
 async def test_calls_side_by_side_renew_a_token_once(tmp_path: Path) -> None:
     authority = Authority()
