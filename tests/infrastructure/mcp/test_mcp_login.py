@@ -321,6 +321,38 @@ async def test_a_server_that_asks_for_no_login_says_so(tmp_path: Path) -> None:
                 await log_in_to(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
 
 
+@pytest.mark.parametrize("is_open", [("initialize",), ("initialize", "tools/list")])
+async def test_a_server_that_wants_a_login_for_its_tools_only_gets_one(
+    is_open: tuple[str, ...], tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+
+    async def greet_everyone(request: Request) -> Response:
+        sent = await request.json()
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if "id" not in sent:
+            return Response(status_code=202)
+        if sent["method"] not in is_open and token not in authority.access:
+            return Response(status_code=401)
+        tool = {"name": "echo", "inputSchema": {"type": "object"}}
+        version = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "issues", "version": "1"}}
+        results: dict[str, object] = {
+            "initialize": {**version, "capabilities": {"tools": {}}},
+            "tools/list": {"tools": [tool]},
+            "tools/call": {"content": [{"type": "text", "text": "fine"}]},
+        }
+        result = results.get(sent["method"])
+        answer = {"error": {"code": -32601, "message": "unknown"}} if result is None else {"result": result}
+        return JSONResponse({"jsonrpc": "2.0", "id": sent["id"], **answer})
+
+    async with oauth_server(authority, instead={"/mcp": greet_everyone}) as url:
+        await log_in_to(url)
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            assert await bench.call(ECHO) == "fine"
+    assert kept(entries)["url"] == url
+
+
 @pytest.mark.parametrize(
     ("address", "said"),
     [
