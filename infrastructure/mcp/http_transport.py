@@ -24,7 +24,7 @@ from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers, is_part_of_answer
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
-from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth
+from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth, read_missed_scope
 
 LARGEST_ANSWER = 16 << 20
 """The bytes of one answer, or of one event of a stream, at the most."""
@@ -57,6 +57,7 @@ class AnswerClient(HttpClient):
     """An HTTP client that reads what a server sends for `answers`.
 
     `on_forgotten` is called where the server no longer knows the session of a request, which it has not done.
+    `login_command` tells how to get another token; empty where it is not from a login.
     """
 
     def __init__(
@@ -66,11 +67,13 @@ class AnswerClient(HttpClient):
         on_forgotten: Callable[[], None],
         headers: Mapping[str, str],
         auth: httpx2.Auth | None,
+        login_command: str = "",
     ) -> None:
         timeout = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
         super().__init__(headers=headers, auth=auth, timeout=timeout)
         self._answers = answers
         self._on_forgotten = on_forgotten
+        self._login_command = login_command
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         sent = _read_request(request)
@@ -128,7 +131,8 @@ class AnswerClient(HttpClient):
         piece = _read_piece(text)
         error = piece.get("error") if isinstance(piece, Mapping) and "jsonrpc" in piece else None
         status = response.status_code
-        if error is not None:
+        missed = read_missed_scope(response)
+        if error is not None and missed is None:
             (message,) = self._answers.read({"error": error}, answers=asked)
             code = _get_code(message)
         else:
@@ -137,7 +141,11 @@ class AnswerClient(HttpClient):
                 if status in (404, 405) and _SESSION not in request.headers
                 else _INTERNAL_ERROR
             )
-            words = _describe_status(response, text)
+            said = error.get("message") if isinstance(error, Mapping) else text
+            words = _describe_status(response, said if isinstance(said, str) else text)
+            if missed is not None:
+                words += f"; the token lacks the scope {missed}" if missed else "; the token lacks a scope"
+                words += self._login_command
             (message,) = self._answers.read({"error": {"code": code, "message": words}}, answers=asked)
         is_unknown = status in (404, 410) and (error is None or code != _METHOD_NOT_FOUND)
         is_named = status == 400 and "session" in text.lower()
@@ -351,6 +359,7 @@ class HttpTransport:
         self._url = url
         self._headers = dict(headers)
         self._logins = logins
+        self._login_command = f" (quorum mcp login {server}, or /mcp login {server})"
         self.problem = ""
         self.needs_login = False
         self.notice = ""
@@ -378,7 +387,11 @@ class HttpTransport:
                 on_notice=self._note,
             )
         self._http = AnswerClient(
-            self._answers, on_forgotten=self._note_forgotten, headers=self._headers, auth=auth
+            self._answers,
+            on_forgotten=self._note_forgotten,
+            headers=self._headers,
+            auth=auth,
+            login_command=self._login_command if auth is not None else "",
         )
         await self._http.__aenter__()
         self._streams = streamable_http_client(
@@ -406,6 +419,6 @@ class HttpTransport:
         self.notice = notice
 
     def _note_refusal(self, reason: str) -> None:
-        self.problem = f"{reason} (quorum mcp login {self._server}, or /mcp login {self._server})"
+        self.problem = reason + self._login_command
         self.needs_login = True
         self.ended.set()

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -20,10 +21,11 @@ from mcp.client.auth.utils import (
     build_protected_resource_metadata_discovery_urls,
     create_oauth_metadata_request,
     handle_protected_resource_response,
+    union_scopes,
 )
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyUrl, PrivateAttr, ValidationError
 
 from quorum.domain.errors import LoginError
 from quorum.domain.text.printable import make_printable
@@ -217,9 +219,11 @@ async def run_login(
     await asyncio.to_thread(store.require)  # before the person logs in
     require_safe_address(table.url, table.url)
     client = _read_client(table, environ)
+    before = await asyncio.to_thread(store.load, server, table.url)
+    missed = before.missed_scope if before is not None else None
     try:
         async with asyncio.timeout(wait_secs), LoopbackReceiver(table.oauth_redirect_port) as receiver:
-            flow = _LoginFlow(table.url, receiver, client, show)
+            flow = _LoginFlow(table.url, receiver, client, show, missed)
             async with create_mcp_http_client(auth=flow) as http:
                 status = await _ask_until_login(http, flow, table.url)
     except LoginError:
@@ -303,6 +307,15 @@ def explain_no_login(server: str, table: McpServerTable) -> str:
     return ""
 
 
+class _Metadata(OAuthClientMetadata):
+    """What is told of the client; the scope that the SDK chooses has `_missed` added."""
+
+    _missed: str | None = PrivateAttr(None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, union_scopes(value, self._missed) if name == "scope" else value)
+
+
 class _LoginFlow(OAuthClientProvider):
     """The SDK's flow, which asks no address but those that `require_safe_address` lets pass.
 
@@ -315,8 +328,10 @@ class _LoginFlow(OAuthClientProvider):
         receiver: LoopbackReceiver,
         client: OAuthClientInformationFull | None,
         show: ShowAddress,
+        missed_scope: str | None,
     ) -> None:
         self.looks_first = False
+        self._missed_scope = missed_scope
         redirect = AnyUrl(receiver.address)
 
         async def send_to(address: str) -> None:
@@ -327,11 +342,11 @@ class _LoginFlow(OAuthClientProvider):
         async def wait() -> AuthorizationCodeResult:
             return await receiver.answer()
 
+        metadata = _Metadata(client_name="quorum", redirect_uris=[redirect], token_endpoint_auth_method="none")
+        metadata._missed = missed_scope
         super().__init__(
             url,
-            OAuthClientMetadata(
-                client_name="quorum", redirect_uris=[redirect], token_endpoint_auth_method="none"
-            ),
+            metadata,
             NoTokens(client),
             redirect_handler=send_to,
             callback_handler=wait,
@@ -384,6 +399,7 @@ class _LoginFlow(OAuthClientProvider):
             expires_at=context.token_expiry_time,
             revocation_endpoint=str(revocation) if revocation is not None else None,
             resource=context.get_resource_url(),
+            missed_scope=self._missed_scope,
         )
 
 
