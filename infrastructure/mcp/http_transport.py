@@ -30,6 +30,7 @@ LARGEST_ANSWER = 16 << 20
 """The bytes of one answer, or of one event of a stream, at the most."""
 
 _SESSION = "mcp-session-id"
+_UNUSABLE_SESSION = "the server gives the session an id that is not in visible ASCII, which cannot be sent back"
 _METHOD_NOT_FOUND = -32601
 _INTERNAL_ERROR = -32603
 # the codes under which SDKs refuse a request, and none under which tools fail
@@ -83,6 +84,15 @@ class AnswerClient(HttpClient):
             return response
         request_id = sent.get("id") if "method" in sent else None
         asked = request_id if isinstance(request_id, int | str) else None
+        if (
+            sent.get("method") == "initialize"
+            and (given := _find_unusable_session(response))
+            and asked is not None
+        ):
+            await response.aclose()
+            error: JsonObject = {"code": _INTERNAL_ERROR, "message": f"{_UNUSABLE_SESSION}: {given}"}
+            (message,) = self._answers.read({"error": error}, answers=asked)
+            return _rebuild(response, content=json.dumps(message).encode())
         kind = response.headers.get("content-type", "").lower()
         if response.is_success and kind.startswith(_EVENTS):
             return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
@@ -104,7 +114,7 @@ class AnswerClient(HttpClient):
             messages = [self._explain_status(request, response, text, asked)]
             is_greeting = sent.get("method") == "initialize" and response.status_code in _OF_NO_POST
             if is_greeting and await self._speaks_older(request):
-                error: JsonObject = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
+                error = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
                 messages = self._answers.read({"error": error}, answers=asked)
         own = [message for message in messages if message.get("id") == asked]
         message = own[0] if own else self._answers.refuse(asked, fault or "it is another message", text)
@@ -311,7 +321,9 @@ def _rebuild(
     response: httpx2.Response, *, content: bytes | None = None, stream: httpx2.AsyncByteStream | None = None
 ) -> httpx2.Response:
     kind = _EVENTS if content is None else "application/json"
-    session = {name: value for name, value in response.headers.items() if name.lower() == _SESSION}
+    session = {}
+    if (given := response.headers.get(_SESSION)) and not _find_unusable_session(response):
+        session[_SESSION] = given
     return httpx2.Response(
         200 if response.is_success else response.status_code,  # the SDK reads no answer under another
         headers={"content-type": kind, **session},
@@ -319,6 +331,13 @@ def _rebuild(
         stream=stream,
         request=response.request,
     )
+
+
+def _find_unusable_session(response: httpx2.Response) -> str:
+    """The id of a session that no header can hold; empty where there is none, or a good one."""
+    session = response.headers.get(_SESSION, "")
+    is_good = session.isascii() and session.isprintable()
+    return "" if is_good else make_printable(session, newlines=False)[:_LONGEST_REASON]
 
 
 def _describe_status(response: httpx2.Response, text: str) -> str:
