@@ -24,12 +24,13 @@ from quorum.infrastructure.http_client import HttpClient
 from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers, is_part_of_answer
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
-from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth
+from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth, read_missed_scope
 
 LARGEST_ANSWER = 16 << 20
 """The bytes of one answer, or of one event of a stream, at the most."""
 
 _SESSION = "mcp-session-id"
+_UNUSABLE_SESSION = "the server gives the session an id that is not in visible ASCII, which cannot be sent back"
 _METHOD_NOT_FOUND = -32601
 _INTERNAL_ERROR = -32603
 # the codes under which SDKs refuse a request, and none under which tools fail
@@ -57,6 +58,7 @@ class AnswerClient(HttpClient):
     """An HTTP client that reads what a server sends for `answers`.
 
     `on_forgotten` is called where the server no longer knows the session of a request, which it has not done.
+    `login_command` tells how to get another token; empty where it is not from a login.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class AnswerClient(HttpClient):
         on_forgotten: Callable[[], None],
         headers: Mapping[str, str],
         auth: httpx2.Auth | None,
+        login_command: str = "",
     ) -> None:
         timeout = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
         super().__init__(headers=headers, auth=auth, timeout=timeout)
         self._answers = answers
         self._on_forgotten = on_forgotten
+        self._login_command = login_command
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         sent = _read_request(request)
@@ -80,6 +84,15 @@ class AnswerClient(HttpClient):
             return response
         request_id = sent.get("id") if "method" in sent else None
         asked = request_id if isinstance(request_id, int | str) else None
+        if (
+            sent.get("method") == "initialize"
+            and (given := _find_unusable_session(response))
+            and asked is not None
+        ):
+            await response.aclose()
+            error: JsonObject = {"code": _INTERNAL_ERROR, "message": f"{_UNUSABLE_SESSION}: {given}"}
+            (message,) = self._answers.read({"error": error}, answers=asked)
+            return _rebuild(response, content=json.dumps(message).encode())
         kind = response.headers.get("content-type", "").lower()
         if response.is_success and kind.startswith(_EVENTS):
             return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
@@ -101,7 +114,7 @@ class AnswerClient(HttpClient):
             messages = [self._explain_status(request, response, text, asked)]
             is_greeting = sent.get("method") == "initialize" and response.status_code in _OF_NO_POST
             if is_greeting and await self._speaks_older(request):
-                error: JsonObject = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
+                error = {"code": _INTERNAL_ERROR, "message": _OLDER.format(url=request.url)}
                 messages = self._answers.read({"error": error}, answers=asked)
         own = [message for message in messages if message.get("id") == asked]
         message = own[0] if own else self._answers.refuse(asked, fault or "it is another message", text)
@@ -128,7 +141,8 @@ class AnswerClient(HttpClient):
         piece = _read_piece(text)
         error = piece.get("error") if isinstance(piece, Mapping) and "jsonrpc" in piece else None
         status = response.status_code
-        if error is not None:
+        missed = read_missed_scope(response)
+        if error is not None and missed is None:
             (message,) = self._answers.read({"error": error}, answers=asked)
             code = _get_code(message)
         else:
@@ -137,7 +151,11 @@ class AnswerClient(HttpClient):
                 if status in (404, 405) and _SESSION not in request.headers
                 else _INTERNAL_ERROR
             )
-            words = _describe_status(response, text)
+            said = error.get("message") if isinstance(error, Mapping) else text
+            words = _describe_status(response, said if isinstance(said, str) else text)
+            if missed is not None:
+                words += f"; the token lacks the scope {missed}" if missed else "; the token lacks a scope"
+                words += self._login_command
             (message,) = self._answers.read({"error": {"code": code, "message": words}}, answers=asked)
         is_unknown = status in (404, 410) and (error is None or code != _METHOD_NOT_FOUND)
         is_named = status == 400 and "session" in text.lower()
@@ -303,7 +321,9 @@ def _rebuild(
     response: httpx2.Response, *, content: bytes | None = None, stream: httpx2.AsyncByteStream | None = None
 ) -> httpx2.Response:
     kind = _EVENTS if content is None else "application/json"
-    session = {name: value for name, value in response.headers.items() if name.lower() == _SESSION}
+    session = {}
+    if (given := response.headers.get(_SESSION)) and not _find_unusable_session(response):
+        session[_SESSION] = given
     return httpx2.Response(
         200 if response.is_success else response.status_code,  # the SDK reads no answer under another
         headers={"content-type": kind, **session},
@@ -311,6 +331,13 @@ def _rebuild(
         stream=stream,
         request=response.request,
     )
+
+
+def _find_unusable_session(response: httpx2.Response) -> str:
+    """The id of a session that no header can hold; empty where there is none, or a good one."""
+    session = response.headers.get(_SESSION, "")
+    is_good = session.isascii() and session.isprintable()
+    return "" if is_good else make_printable(session, newlines=False)[:_LONGEST_REASON]
 
 
 def _describe_status(response: httpx2.Response, text: str) -> str:
@@ -351,6 +378,7 @@ class HttpTransport:
         self._url = url
         self._headers = dict(headers)
         self._logins = logins
+        self._login_command = f" (quorum mcp login {server}, or /mcp login {server})"
         self.problem = ""
         self.needs_login = False
         self.notice = ""
@@ -378,7 +406,11 @@ class HttpTransport:
                 on_notice=self._note,
             )
         self._http = AnswerClient(
-            self._answers, on_forgotten=self._note_forgotten, headers=self._headers, auth=auth
+            self._answers,
+            on_forgotten=self._note_forgotten,
+            headers=self._headers,
+            auth=auth,
+            login_command=self._login_command if auth is not None else "",
         )
         await self._http.__aenter__()
         self._streams = streamable_http_client(
@@ -406,6 +438,6 @@ class HttpTransport:
         self.notice = notice
 
     def _note_refusal(self, reason: str) -> None:
-        self.problem = f"{reason} (quorum mcp login {self._server}, or /mcp login {self._server})"
+        self.problem = reason + self._login_command
         self.needs_login = True
         self.ended.set()

@@ -147,7 +147,10 @@ class ServerTool:
                 return f"[resource {_make_line(block.uri)}: {_make_line(block.name)}]"
             case EmbeddedResource():
                 text = getattr(block.resource, "text", None)
+                data, kind = getattr(block.resource, "blob", None), block.resource.mime_type or ""
                 place = _make_line(str(block.resource.uri))
+                if isinstance(data, str) and kind.lower().startswith("image/"):
+                    text = await self._show(data, kind, context)
                 return (
                     f"[resource {place}]\n{text}" if isinstance(text, str) else f"[resource {place}: no text]"
                 )

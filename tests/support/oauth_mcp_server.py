@@ -154,7 +154,7 @@ async def oauth_server(
                 validate_token_resource=True,
                 required_scopes=["user"],
                 client_registration_options=ClientRegistrationOptions(
-                    enabled=True, valid_scopes=["user"], default_scopes=["user"]
+                    enabled=True, valid_scopes=["user", "admin"], default_scopes=["user"]
                 ),
                 revocation_options=RevocationOptions(enabled=True),
             ),

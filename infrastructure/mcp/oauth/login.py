@@ -11,14 +11,21 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.exceptions import OAuthFlowError, OAuthRegistrationError
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    create_oauth_metadata_request,
+    handle_protected_resource_response,
+    union_scopes,
+)
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyUrl, PrivateAttr, ValidationError
 
 from quorum.domain.errors import LoginError
 from quorum.domain.text.printable import make_printable
@@ -182,6 +189,11 @@ _FIRST_MESSAGE = {
         "clientInfo": {"name": "quorum", "version": "1"},
     },
 }
+_LATER_MESSAGES = (
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+)
+_SESSION = "mcp-session-id"
 
 _LONGEST_FAULT = 500
 _OWN_CLIENT = "register a client there yourself, and set oauth_client_id in the table of the server to its id"
@@ -207,14 +219,13 @@ async def run_login(
     await asyncio.to_thread(store.require)  # before the person logs in
     require_safe_address(table.url, table.url)
     client = _read_client(table, environ)
+    before = await asyncio.to_thread(store.load, server, table.url)
+    missed = before.missed_scope if before is not None else None
     try:
         async with asyncio.timeout(wait_secs), LoopbackReceiver(table.oauth_redirect_port) as receiver:
-            flow = _LoginFlow(table.url, receiver, client, show)
-            async with (
-                create_mcp_http_client(auth=flow) as http,
-                http.stream("POST", table.url, json=_FIRST_MESSAGE, headers=_PAGE_HEADERS) as response,
-            ):
-                status = response.status_code
+            flow = _LoginFlow(table.url, receiver, client, show, missed)
+            async with create_mcp_http_client(auth=flow) as http:
+                status = await _ask_until_login(http, flow, table.url)
     except LoginError:
         raise
     except TimeoutError as error:
@@ -229,6 +240,30 @@ async def run_login(
     if status == httpx2.codes.UNAUTHORIZED:
         raise LoginError("the server refuses the token that its authorisation server gave")
     await asyncio.to_thread(store.save, server, login)
+
+
+async def _ask_until_login(http: httpx2.AsyncClient, flow: _LoginFlow, url: str) -> int:
+    """The status of the answer after the login, or of the first one where none came of it.
+
+    Some servers greet everyone, and want a login for what they offer, or only for its use.
+    """
+    headers = dict(_PAGE_HEADERS)
+
+    async def send(message: Mapping[str, object]) -> httpx2.Response:
+        async with http.stream("POST", url, json=message, headers=headers) as response:
+            return response
+
+    first = answer = await send(_FIRST_MESSAGE)
+    if answer.is_success and (session := answer.headers.get(_SESSION)):
+        headers[_SESSION] = session
+    for message in _LATER_MESSAGES:
+        if flow.has_tokens or not answer.is_success:
+            break
+        answer = await send(message)
+    if not flow.has_tokens:
+        flow.looks_first = True
+        answer = await send(_FIRST_MESSAGE)
+    return answer.status_code if flow.has_tokens else first.status_code
 
 
 def _explain_fault(error: OAuthFlowError) -> str:
@@ -272,8 +307,20 @@ def explain_no_login(server: str, table: McpServerTable) -> str:
     return ""
 
 
+class _Metadata(OAuthClientMetadata):
+    """What is told of the client; the scope that the SDK chooses has `_missed` added."""
+
+    _missed: str | None = PrivateAttr(None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, union_scopes(value, self._missed) if name == "scope" else value)
+
+
 class _LoginFlow(OAuthClientProvider):
-    """The SDK's flow, which asks no address but those that `require_safe_address` lets pass."""
+    """The SDK's flow, which asks no address but those that `require_safe_address` lets pass.
+
+    With `looks_first`, it begins where the server says in its metadata whom it trusts, unasked for a login.
+    """
 
     def __init__(
         self,
@@ -281,7 +328,10 @@ class _LoginFlow(OAuthClientProvider):
         receiver: LoopbackReceiver,
         client: OAuthClientInformationFull | None,
         show: ShowAddress,
+        missed_scope: str | None,
     ) -> None:
+        self.looks_first = False
+        self._missed_scope = missed_scope
         redirect = AnyUrl(receiver.address)
 
         async def send_to(address: str) -> None:
@@ -292,11 +342,11 @@ class _LoginFlow(OAuthClientProvider):
         async def wait() -> AuthorizationCodeResult:
             return await receiver.answer()
 
+        metadata = _Metadata(client_name="quorum", redirect_uris=[redirect], token_endpoint_auth_method="none")
+        metadata._missed = missed_scope
         super().__init__(
             url,
-            OAuthClientMetadata(
-                client_name="quorum", redirect_uris=[redirect], token_endpoint_auth_method="none"
-            ),
+            metadata,
             NoTokens(client),
             redirect_handler=send_to,
             callback_handler=wait,
@@ -309,12 +359,30 @@ class _LoginFlow(OAuthClientProvider):
             while True:
                 if outgoing is not request:
                     require_safe_address(str(outgoing.url), self.context.server_url)
-                response = yield outgoing
+                if outgoing is request and self.looks_first:
+                    self.looks_first = is_wanted = False
+                    for address in build_protected_resource_metadata_discovery_urls(
+                        None, self.context.server_url
+                    ):
+                        found = yield create_oauth_metadata_request(address)
+                        is_wanted = await handle_protected_resource_response(found) is not None
+                        if is_wanted:
+                            break
+                    if not is_wanted:
+                        return
+                    response = httpx2.Response(httpx2.codes.UNAUTHORIZED, request=request)
+                else:
+                    response = yield outgoing
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
         finally:
             await flow.aclose()
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether a login came of it."""
+        return self.context.current_tokens is not None
 
     def build_login(self) -> StoredLogin | None:
         """The login that came of it; None where the server asked for none."""
@@ -331,6 +399,7 @@ class _LoginFlow(OAuthClientProvider):
             expires_at=context.token_expiry_time,
             revocation_endpoint=str(revocation) if revocation is not None else None,
             resource=context.get_resource_url(),
+            missed_scope=self._missed_scope,
         )
 
 

@@ -16,7 +16,7 @@ _OTHERWISE = "set bearer_token_env in the table of the server to a variable that
 
 class StoredLogin(BaseModel):
     """What an authorisation server gave for one address, and where it is renewed. `expires_at` is in seconds
-    since 1970, None: not known."""
+    since 1970, None: not known. `missed_scope` is what the server has wanted since, for the next login."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,6 +27,7 @@ class StoredLogin(BaseModel):
     expires_at: float | None = None
     revocation_endpoint: str | None = None
     resource: str | None = None
+    missed_scope: str | None = None
 
     @property
     def is_expired(self) -> bool:

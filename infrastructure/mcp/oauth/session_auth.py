@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 
 import httpx2
 from mcp.client.auth.oauth2 import OAuthContext
+from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 from mcp.shared._httpx_utils import RedirectAwareAuth
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp.shared.auth_utils import calculate_token_expiry
 from pydantic import AnyUrl
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.text.pattern import compile_once
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
 
 _LOOPBACK = "http://127.0.0.1/callback"
@@ -89,8 +92,25 @@ def _build_form_request(login: StoredLogin, address: str, form: dict[str, str]) 
     return httpx2.Request("POST", address, data=form, headers=headers)
 
 
+_LONGEST_SCOPE = 500
+_SCOPE = r"[!#-\[\]-~]+(?: +[!#-\[\]-~]+)*"
+
+
+def read_missed_scope(response: httpx2.Response) -> str | None:
+    """The scope that a server wants of a token besides those it has; empty where it does not say which, None
+    where that is not why it refused."""
+    if response.status_code != httpx2.codes.FORBIDDEN:
+        return None
+    if extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return None
+    scope = extract_field_from_www_auth(response, "scope") or ""
+    is_scope = len(scope) <= _LONGEST_SCOPE and compile_once(_SCOPE).fullmatch(scope) is not None
+    return scope if is_scope else ""
+
+
 _UNAUTHORIZED = 401
 _REFUSALS = (400, 401, 403)
+_REFUSED = "it refuses your login"
 
 
 class SessionAuth(RedirectAwareAuth):
@@ -99,7 +119,7 @@ class SessionAuth(RedirectAwareAuth):
     The keyring is not read before, so that a server without a login unlocks nothing. A token that has expired,
     or that the server refuses, is renewed; where that cannot be done, `on_refusal` gets the reason, and the
     request its refusal. `on_notice` gets what else the person should know. A session opens no browser: the flow
-    that asks the person is in `login.py`.
+    that asks the person is in `login.py`, and asks for a scope that is found missing here.
     """
 
     def __init__(
@@ -125,23 +145,56 @@ class SessionAuth(RedirectAwareAuth):
             _authorize(request, tried)
             response = yield request
             if response.status_code != _UNAUTHORIZED:
+                if tried is not None and await self._gained_scope(response, tried):
+                    _authorize(request, self._login)
+                    yield request
                 return
+        is_renewed = False
+        for _ in range(2):  # the keyring may hold a login that the server refuses, too
+            async with self._changing:
+                if self._login is tried:
+                    login, reason = await self._load(tried)
+                    if login is not None and (login.is_expired or _is_same(login, tried)):
+                        if login.tokens.refresh_token is None:
+                            reason = "your login has expired" if login.is_expired else _REFUSED
+                            login = None
+                        else:
+                            answer = yield build_refresh_request(login)
+                            login, reason = await self._renew(login, answer)
+                            is_renewed = True
+                    self._login = login
+                    if login is None:
+                        self._on_refusal(reason)
+            tried = self._login
+            _authorize(request, tried)
+            response = yield request
+            if tried is not None:
+                await self._gained_scope(response, tried)
+            if response.status_code != _UNAUTHORIZED or tried is None:
+                return
+            if is_renewed:
+                break
+        self._on_refusal(_REFUSED)
+
+    async def _gained_scope(self, response: httpx2.Response, tried: StoredLogin) -> bool:
+        """Whether the keyring holds another login than the one that lacks a scope; else it is noted there."""
+        scope = read_missed_scope(response)
+        if scope is None:
+            return False
         async with self._changing:
-            if self._login is tried:
-                login, reason = await self._load(tried)
-                if login is not None and (login.is_expired or _is_same(login, tried)):
-                    if login.tokens.refresh_token is None:
-                        login, reason = None, "your login has expired"
-                    else:
-                        answer = yield build_refresh_request(login)
-                        login, reason = await self._renew(login, answer)
+            login, _ = await self._load(tried)
+            if login is None:
+                return False
+            if not _is_same(login, tried):
                 self._login = login
-                if login is None:
-                    self._on_refusal(reason)
-        _authorize(request, self._login)
-        response = yield request
-        if response.status_code == _UNAUTHORIZED and self._login is not None:
-            self._on_refusal("it refuses your login")
+                return True
+            missed = union_scopes(login.missed_scope, scope)
+            if scope and missed != login.missed_scope and len(missed or "") <= _LONGEST_SCOPE:
+                with suppress(ConfigError):
+                    await asyncio.to_thread(
+                        self._store.save, self._server, login.model_copy(update={"missed_scope": missed})
+                    )
+            return False
 
     async def _load(self, tried: StoredLogin | None) -> tuple[StoredLogin | None, str]:
         """The login of the keyring, which another process may have renewed; or why there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -119,6 +119,19 @@ async def test_a_token_that_expires_in_the_session_is_renewed_silently(
             assert authority.refreshed >= 1
             assert kept(entries)["tokens"] != before
             assert {token.resource for token in authority.access.values()} == {url}
+
+
+async def test_a_kept_token_that_the_server_refuses_at_the_start_is_renewed_once(
+    tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+    async with oauth_server(authority) as url:
+        await log_in_to(url)
+        authority.expire()  # although it was said to live for an hour
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            assert await bench.call(ECHO, text="goes on") == "goes on"
+        assert authority.refreshed == 1
 
 
 @pytest.mark.long
@@ -306,6 +319,115 @@ async def test_a_server_that_asks_for_no_login_says_so(tmp_path: Path) -> None:
         async with listening_app(app, listening):
             with pytest.raises(LoginError, match="the server asks for no login"):
                 await log_in_to(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
+
+
+def serve_unless(refuse: Callable[[str, str], Response | None]) -> Callable[[Request], Awaitable[Response]]:
+    """A server with the tool `echo`, where `refuse` says nothing of a method and a token."""
+
+    async def serve(request: Request) -> Response:
+        sent = await request.json()
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if (refused := refuse(sent["method"], token)) is not None:
+            return refused
+        if "id" not in sent:
+            return Response(status_code=202)
+        tool = {"name": "echo", "inputSchema": {"type": "object"}}
+        version = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "issues", "version": "1"}}
+        results: dict[str, object] = {
+            "initialize": {**version, "capabilities": {"tools": {}}},
+            "tools/list": {"tools": [tool]},
+            "tools/call": {"content": [{"type": "text", "text": "fine"}]},
+        }
+        result = results.get(sent["method"])
+        answer = {"error": {"code": -32601, "message": "unknown"}} if result is None else {"result": result}
+        return JSONResponse({"jsonrpc": "2.0", "id": sent["id"], **answer})
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("challenge", "body", "said"),
+    [
+        (
+            'Bearer error="insufficient_scope", scope="admin"',
+            "",
+            "HTTP 403 Forbidden; the token lacks the scope admin",
+        ),
+        (
+            "Bearer scope=admin, error=insufficient_scope",
+            '{"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "too little"}}',
+            "HTTP 403 Forbidden: too little; the token lacks the scope admin",
+        ),
+    ],
+)
+async def test_a_scope_that_a_call_lacks_is_told_and_asked_for_by_the_next_login(
+    challenge: str, body: str, said: str, tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+
+    def refuse(method: str, token: str) -> Response | None:
+        if token not in authority.access:
+            return Response(status_code=401)
+        if method != "tools/call" or "admin" in authority.access[token].scopes:
+            return None
+        return Response(body, status_code=403, headers={"www-authenticate": challenge})
+
+    async with oauth_server(authority, instead={"/mcp": serve_unless(refuse)}) as url:
+        await log_in_to(url)
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            for _ in range(2):
+                with pytest.raises(ToolError) as refused:
+                    await bench.call(ECHO)
+                command = "(quorum mcp login issues, or /mcp login issues)"
+                assert str(refused.value) == f"the MCP server issues refused the call: {said} {command}"
+
+            await log_in_to(url)  # as another process does it
+
+            assert await bench.call(ECHO) == "fine"
+    (scopes,) = {tuple(token.scopes) for token in authority.access.values() if "admin" in token.scopes}
+    assert scopes == ("user", "admin")
+
+
+async def test_a_missing_scope_that_is_no_scope_is_neither_shown_nor_asked_for(
+    tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+
+    def refuse(method: str, token: str) -> Response | None:
+        if token not in authority.access:
+            return Response(status_code=401)
+        challenge = f'Bearer error="insufficient_scope", scope="{"a" * 4_000}"'
+        return (
+            Response(status_code=403, headers={"www-authenticate": challenge})
+            if method == "tools/call"
+            else None
+        )
+
+    async with oauth_server(authority, instead={"/mcp": serve_unless(refuse)}) as url:
+        await log_in_to(url)
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            with pytest.raises(ToolError, match=r"403 Forbidden; the token lacks a scope \(quorum mcp login"):
+                await bench.call(ECHO)
+    assert "missed_scope" not in kept(entries)
+
+
+@pytest.mark.parametrize("is_open", [("initialize",), ("initialize", "tools/list")])
+async def test_a_server_that_wants_a_login_for_its_tools_only_gets_one(
+    is_open: tuple[str, ...], tmp_path: Path, entries: Path
+) -> None:
+    authority = Authority()
+
+    def refuse(method: str, token: str) -> Response | None:
+        return None if method in is_open or token in authority.access else Response(status_code=401)
+
+    async with oauth_server(authority, instead={"/mcp": serve_unless(refuse)}) as url:
+        await log_in_to(url)
+        async with ServerBench(tmp_path, issues=McpServerTable(url=url)) as bench:
+            assert await bench.servers.settle() == ()
+            assert await bench.call(ECHO) == "fine"
+    assert kept(entries)["url"] == url
 
 
 @pytest.mark.parametrize(

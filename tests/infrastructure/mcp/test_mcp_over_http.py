@@ -155,3 +155,21 @@ async def test_of_an_address_that_is_none_of_a_server_the_status_is_told(tmp_pat
         (notice,) = await bench.servers.settle()
 
     assert "HTTP 404 Not Found: no such page" in notice
+
+
+async def test_of_a_session_id_that_no_header_can_hold_the_start_says_so(tmp_path: Path) -> None:
+    server = StreamingServer(resumes=True)
+
+    async def handle(request: Request) -> Response:
+        answer = await server.handle(request)
+        if "mcp-session-id" in answer.headers:
+            answer.headers["mcp-session-id"] = "s-\xe9"
+        return answer
+
+    async with (
+        serve(handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
+    ):
+        (notice,) = await bench.servers.settle()
+
+    assert "gives the session an id that is not in visible ASCII, which cannot be sent back: s-\xe9" in notice

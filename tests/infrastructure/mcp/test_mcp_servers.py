@@ -236,6 +236,32 @@ async def test_each_kind_of_content_has_its_text(tmp_path: Path) -> None:
         assert bench.images.contents == [PNG]
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "begins", "shown"),
+    [
+        ("image/png", PNG, "[image mcp__plain__blocks", [PNG]),
+        ("Image/PNG", PNG, "[image mcp__plain__blocks", [PNG]),
+        ("image/png", b"none", "[image, image/png, left out: ", []),
+        ("application/zip", PNG, "", []),
+        (None, PNG, "", []),
+    ],
+)
+async def test_data_of_a_resource_that_says_to_be_an_image_is_shown_where_it_is_one(
+    kind: str | None, data: bytes, begins: str, shown: list[bytes], tmp_path: Path
+) -> None:
+    content = {"uri": "file:///a.png", "blob": base64.b64encode(data).decode()}
+    resource = content if kind is None else content | {"mimeType": kind}
+    plan = {"tools": [a_tool("blocks")], "blocks": [{"type": "resource", "resource": resource}]}
+    async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
+        await bench.servers.settle()
+
+        place, _, image = (await bench.call("mcp__plain__blocks")).partition("\n")
+
+        assert place == ("[resource file:///a.png]" if begins else "[resource file:///a.png: no text]")
+        assert image.startswith(begins)
+        assert bench.images.contents == shown
+
+
 @pytest.mark.long
 async def test_a_server_that_stays_though_its_input_is_closed_is_ended(tmp_path: Path) -> None:
     async with ServerBench(tmp_path, plain=a_server({"stays": True}, marker=str(tmp_path))) as bench:
