@@ -156,7 +156,7 @@ class MessagesAnswer:
                 self.complete = True
             case _:
                 # kinds of a later version of the API carry nothing that this one needs
-                if kind == "error" or event.get("error"):
+                if "error" in (name, kind) or event.get("error"):
                     raise self._failures.explain_reported(event.get("error") or event, started=self.started)
 
     def end(self) -> None:

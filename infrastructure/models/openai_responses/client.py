@@ -278,7 +278,11 @@ class ResponsesAnswer:
         """Take one event. Raises ProviderError for one that reports an error."""
         kind = read_text_field(event, "type") or name
         is_bare_error = event.get("error") or (not kind and read_text_field(event, "message"))
-        if kind in ("error", "response.error") or (is_bare_error and not kind.startswith("response.")):
+        if (
+            name == "error"
+            or kind in ("error", "response.error")
+            or (is_bare_error and not kind.startswith("response."))
+        ):
             raise self._failures.explain_reported(event.get("error") or event, started=self.started)
         if kind == "response.created":
             self._begin(read_text_field(read_object_field(event, "response"), "id"))
@@ -421,7 +425,7 @@ class ResponsesAnswer:
         """Take the end of the stream, whose list of items fills in for any that no event brought whole."""
         self._final = final
         self._status = read_text_field(final, "status") or word
-        if self._status == "failed":
+        if self._status == "failed" or final.get("error"):
             raise self._failures.explain_reported(final.get("error") or {}, started=self.started)
         self.complete = True
         for item, form in self._items.find_lacking(read_objects_field(final, "output")):

@@ -78,6 +78,8 @@ class EventDecoder:
             return self._finish()
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
+        if field == b"error" and value.startswith(b"{"):
+            self._name, field = "error", b"data"  # older versions of llama.cpp
         if field == b"data":
             self._data.append(value)
             self._data_bytes += len(value)

@@ -302,6 +302,15 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
     "insufficient_quota": 429,
     "too_many_requests": 429,
     "engine_overloaded_error": 529,
+    # as servers in Python name them, after the classes of OpenAI's SDK
+    "BadRequestError": 400,
+    "AuthenticationError": 401,
+    "PermissionDeniedError": 403,
+    "NotFoundError": 404,
+    "UnprocessableEntityError": 422,
+    "RateLimitError": 429,
+    "InternalServerError": 500,
+    "ServiceUnavailableError": 503,
     # what Amazon reports inside a stream
     "validationException": 400,
     "throttlingException": 429,
@@ -351,6 +360,15 @@ _TOO_LONG = (
     r"|max_(?:completion_)?tokens must be at least 1, got -\d"  # vLLM, for what the prompt leaves
     r"|expected maxLength: \d{5,}, actual: \d"  # Bedrock, in characters
     r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds"
+)
+# The same in words that a limit of the answer or of a field could use as well: vLLM, SGLang, llama.cpp and its
+# binding for Python, LM Studio, LiteLLM and Cloudflare.
+_TOO_LONG_OR_ELSE = (
+    r"(?i)\bexceed(?:s|ed|ing)?\b.{0,40}\bcontext[ _]?(?:size|length|window|limit)"
+    r"|context[ _]?(?:size|length|window|limit)(?:\b.{0,20}\b)?exceeded"
+    r"|\b(?:longer|larger|greater|more) than\b.{0,30}\bcontext[ _]?(?:size|length|window|limit)"
+    r"|\btoo (?:long|large|big) (?:to fit|for)\b.{0,40}\b(?:model|context)\b"
+    r"|\breduce the length of the (?:input|prompt)\b|\bkeep the first \d{1,9} tokens\b"
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
 _OF_LENGTH = (
@@ -406,6 +424,9 @@ _OF_PAYMENT = (
 PASSING = frozenset({425, 429, 500, 502, 503, 504})
 """The statuses with which a server may say that it loads the model."""
 
+# what was sent is at fault: OpenAI has a dozen such codes for images
+_OF_INPUT = r"(?:invalid|unsupported|empty)_|(?:\w+_)?image(?:_|\Z)"
+
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -432,11 +453,10 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
     """
     if {read_text_field(error, "code"), read_text_field(error, "type")} & _TOO_LONG_CODES:
         return True
-    upstream = read_text_field(read_object_field(error, "metadata"), "raw")
     words = (
         read_text_field(error, "message"),
         read_text_field(error, "detail"),
-        upstream,
+        read_upstream(error),
         "" if error else text,
     )
     return speaks_of_length(status, " ".join(words))
@@ -447,7 +467,11 @@ def speaks_of_length(status: int | None, text: str) -> bool:
     text = text[:_LONGEST_SEARCHED]
     if (told := compile_once(_LARGER_THAN_RATE).search(text)) is not None:
         return int(told["asked"]) > int(told["limit"])
-    return status not in _NOT_OF_LENGTH and compile_once(_TOO_LONG).search(text) is not None
+    if status in _NOT_OF_LENGTH:
+        return False
+    return compile_once(_TOO_LONG).search(text) is not None or (
+        compile_once(_TOO_LONG_OR_ELSE).search(text) is not None and _is_of_request(text)
+    )
 
 
 def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
@@ -478,14 +502,16 @@ def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> boo
 
     Limits of the answer, of requests or tokens per time, and of single fields are not.
     """
-    upstream = read_text_field(read_object_field(error, "metadata"), "raw")
     told = [read_text_field(error, key) for key in ("message", "detail", "details", "code", "type")]
-    words = " ".join([*told, upstream, "" if error else text])[:_LONGEST_SEARCHED]
-    if (
-        status in _NOT_OF_LENGTH
-        or compile_once(_OF_LENGTH).search(words) is None
-        or compile_once(_OF_ELSE).search(words)
-    ):
+    words = " ".join([*told, read_upstream(error), "" if error else text])[:_LONGEST_SEARCHED]
+    if status in _NOT_OF_LENGTH or compile_once(_OF_LENGTH).search(words) is None:
+        return False
+    return _is_of_request(words)
+
+
+def _is_of_request(words: str) -> bool:
+    """Whether words of a length are not those of a limit of the answer, of a rate or of a single field."""
+    if compile_once(_OF_ELSE).search(words):
         return False
     return not compile_once(_OF_ANSWER).search(words) or compile_once(_OF_REQUEST).search(words) is not None
 
@@ -494,11 +520,13 @@ def find_status(error: JsonObject) -> int | None:
     """The HTTP status that an error inside a stream stands for, or None."""
     for key in ("status_code", "code", "status"):
         number = read_count_field(error, key)
+        if number is None and re.fullmatch(r"[45]\d\d", told := read_text_field(error, key)):
+            number = int(told)  # LiteLLM and Azure
         if number is not None and 400 <= number <= 599:
             return number
-    return _STATUS_OF_TYPE.get(
-        read_text_field(error, "type"), _STATUS_OF_TYPE.get(read_text_field(error, "code"))
-    )
+    code = read_text_field(error, "code")
+    known = _STATUS_OF_TYPE.get(read_text_field(error, "type"), _STATUS_OF_TYPE.get(code))
+    return 400 if known is None and compile_once(_OF_INPUT).match(code) else known
 
 
 def is_stranger_to_amazon(error_type: str) -> bool:
@@ -525,12 +553,21 @@ def find_error(body: bytes) -> JsonObject:
         return {}
     inner = value.get("error") or find_minimax_error(value) or None
     if isinstance(inner, Mapping):
-        return inner
+        further = inner.get("error")
+        return further if isinstance(further, Mapping) and not read_text_field(inner, "message") else inner
     if isinstance(inner, str):
         return {"message": inner}
     if said := read_text_field(value, "Message"):  # Amazon's gateway, in front of Bedrock
         return {"message": said}
     return value if read_text_field(value, "message") or read_text_field(value, "detail") else {}
+
+
+def read_upstream(error: JsonObject) -> str:
+    """What a gateway passes on of the error of the provider behind it."""
+    raw = read_object_field(error, "metadata").get("raw")
+    text = raw if isinstance(raw, str) else json.dumps(raw) if raw else ""
+    said = find_error(text.encode())
+    return read_text_field(said, "message") or read_text_field(said, "detail") or text
 
 
 def find_minimax_error(answer: JsonObject) -> JsonObject:

@@ -30,12 +30,13 @@ from quorum.infrastructure.models.shared.error_bodies import (
     is_too_long,
     may_speak_of_length,
     read_plain_text,
+    read_upstream,
     speaks_of_key,
     speaks_of_loading,
     speaks_of_model,
     speaks_of_payment,
 )
-from quorum.infrastructure.models.shared.json_fields import read_object_field, read_text_field
+from quorum.infrastructure.models.shared.json_fields import read_text_field
 from quorum.infrastructure.models.shared.retry import parse_retry_after
 
 _LONGEST_SEARCHED = 4_000
@@ -487,8 +488,7 @@ class Failures(Struct, frozen=True, kw_only=True):
 
     def _read_detail(self, error: JsonObject) -> str:
         message = read_text_field(error, "message") or read_text_field(error, "detail")
-        upstream = read_text_field(read_object_field(error, "metadata"), "raw")
-        return self._clean_text(" ".join(part for part in (message, upstream) if part))
+        return self._clean_text(" ".join(part for part in (message, read_upstream(error)) if part))
 
     def _clean_text(self, text: str) -> str:
         return fit_to_line(text, self.secret)
