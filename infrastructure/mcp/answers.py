@@ -388,6 +388,10 @@ class ServerAnswers:
             if method in _LISTS and not params.get("cursor"):
                 self._dropped.pop(method, None)
 
+    def is_open(self, request_id: RequestId) -> bool:
+        """Whether an answer to this request is waited for."""
+        return request_id in self._open
+
     def read(self, piece: Piece, *, answers: RequestId | None = None) -> list[JsonObject]:
         """The messages of a piece of what came. `answers` is the request that it answers, where known."""
         if isinstance(piece, UnreadableText):

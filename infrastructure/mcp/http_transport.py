@@ -7,7 +7,8 @@ import html
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -75,6 +76,7 @@ class AnswerClient(HttpClient):
         self._answers = answers
         self._on_forgotten = on_forgotten
         self._login_command = login_command
+        self._late = _LateAnswers()
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         sent = _read_request(request)
@@ -95,12 +97,15 @@ class AnswerClient(HttpClient):
             return _rebuild(response, content=json.dumps(message).encode())
         kind = response.headers.get("content-type", "").lower()
         if response.is_success and kind.startswith(_EVENTS):
-            return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
+            late = self._late if request.method == "GET" else None
+            return _rebuild(response, stream=_FittedEvents(response, self._answers, asked, late))
         if asked is None:
             return response
         body, fault = await _read_body(response)
         text = body.decode("utf-8", "replace")
-        if response.status_code == 202 and not text.strip():
+        if response.status_code == 202 and _is_noise(_read_piece(text)) and not fault:
+            if self._late.can_come and self._answers.is_open(asked):
+                return _rebuild(response, stream=_LateAnswer(self._late, self._answers, asked))
             messages = [self._answers.refuse(asked, "HTTP 202 Accepted, and nothing else", text)]
         elif response.is_success:
             messages = (
@@ -167,14 +172,80 @@ class AnswerClient(HttpClient):
         return message
 
 
+class _LateAnswers:
+    """Answers to requests that a server only accepts, and answers on the stream that is open for its own."""
+
+    def __init__(self) -> None:
+        self._streams = 0
+        self._waiting: dict[RequestId, asyncio.Future[JsonObject | None]] = {}
+
+    @property
+    def can_come(self) -> bool:
+        return self._streams > 0
+
+    @contextmanager
+    def listen(self) -> Iterator[None]:
+        """Have a stream open; with the last one end those that wait."""
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
+            if not self._streams:
+                for future in self._waiting.values():
+                    if not future.done():
+                        future.set_result(None)
+
+    def take(self, message: JsonObject) -> bool:
+        """Whether somebody waits for this message, and has it now."""
+        request_id = message.get("id")
+        future = self._waiting.get(request_id) if isinstance(request_id, int | str) else None
+        if future is None or future.done() or "method" in message:
+            return False
+        future.set_result(message)
+        return True
+
+    async def wait(self, request_id: RequestId) -> JsonObject | None:
+        """The answer; None where none can come any more."""
+        if not self._streams:
+            return None
+        future: asyncio.Future[JsonObject | None] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = future
+        try:
+            return await future
+        finally:
+            del self._waiting[request_id]
+
+
+class _LateAnswer(httpx2.AsyncByteStream):
+    """The answer to a request that was accepted, as the only event of a stream."""
+
+    def __init__(self, late: _LateAnswers, answers: ServerAnswers, asked: RequestId) -> None:
+        self._late = late
+        self._answers = answers
+        self._asked = asked
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        message = await self._late.wait(self._asked)
+        why = "HTTP 202 Accepted, and the stream for the answer has ended"
+        yield _build_event(message or self._answers.refuse(self._asked, why, ""))
+
+
 class _FittedEvents(httpx2.AsyncByteStream):
     """The events of a stream, each with the messages of its data in the protocol's forms.
 
     Signs of life and other noise end no call: the answer may follow. Where it does not, they are what came.
     """
 
-    def __init__(self, response: httpx2.Response, answers: ServerAnswers, asked: RequestId | None) -> None:
+    def __init__(
+        self,
+        response: httpx2.Response,
+        answers: ServerAnswers,
+        asked: RequestId | None,
+        late: _LateAnswers | None = None,
+    ) -> None:
         self._response = response
+        self._late = late
         self._answers = answers
         self._asked = asked
         self._noise: list[Piece] = []  # the last of it
@@ -182,6 +253,11 @@ class _FittedEvents(httpx2.AsyncByteStream):
         self._is_body: bool | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        with self._late.listen() if self._late is not None else nullcontext():
+            async for part in self._fit():
+                yield part
+
+    async def _fit(self) -> AsyncIterator[bytes]:
         fields: list[bytes] = []
         rest = b""
         async for part in _end_lines_alike(self._response.aiter_bytes()):
@@ -190,7 +266,8 @@ class _FittedEvents(httpx2.AsyncByteStream):
                 if self._is_of_body(line):
                     fields.append(b"data:" + line)
                     continue
-                fields.append(line)
+                if not (line.startswith(b"id:") and not line.isascii()):  # no header could say it again
+                    fields.append(line)
                 if not line:
                     yield self._fit_event(fields)
                     fields = []
@@ -228,8 +305,12 @@ class _FittedEvents(httpx2.AsyncByteStream):
         if isinstance(piece, Mapping):  # some servers name their events otherwise than "message"
             others = place
         is_answer = not (isinstance(piece, Mapping) and "method" in piece)
+        if is_answer and self._late is not None and isinstance(piece, Mapping) and piece.get("id") is None:
+            return place + b"data:\n\n" if place else b""  # of requests, only the one it came for is meant so
         messages = self._answers.read(piece, answers=self._asked if is_answer else None)
         self._is_answered = self._is_answered or (is_answer and bool(messages))
+        if self._late is not None:
+            messages = [message for message in messages if not self._late.take(message)]
         return b"".join(others + _build_event(message) for message in messages)
 
     def _end(self, fields: list[bytes], why: str) -> bytes:

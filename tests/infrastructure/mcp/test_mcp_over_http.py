@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.config.program_tables import McpServerTable
@@ -173,3 +174,97 @@ async def test_of_a_session_id_that_no_header_can_hold_the_start_says_so(tmp_pat
         (notice,) = await bench.servers.settle()
 
     assert "gives the session an id that is not in visible ASCII, which cannot be sent back: s-\xe9" in notice
+
+
+class OwnStreamServer(StreamingServer):
+    """A server with a stream of its own, which begins with `events`, and has the answers to calls if it `owes`
+    them; the first one ends after its events if it `breaks`."""
+
+    def __init__(self, *events: str, owes: bool = False, breaks: bool = False) -> None:
+        super().__init__(resumes=False)
+        self._events = events
+        self._owes = owes
+        self._breaks = breaks
+        self.asked_behind: list[str | None] = []
+        self.opened_again = asyncio.Event()
+        self._called: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._began = asyncio.Event()
+
+    async def handle(self, request: Request) -> Response:
+        if request.method == "GET":
+            self.asked_behind.append(request.headers.get("last-event-id"))
+            if len(self.asked_behind) > 1:
+                self.opened_again.set()
+            return StreamingResponse(self._stream(is_first=len(self.asked_behind) == 1), media_type=EVENTS)
+        message = json.loads(await request.body()) if request.method == "POST" else {}
+        if message.get("method") in ("tools/list", "tools/call"):
+            await self._began.wait()
+        if message.get("method") != "tools/call":
+            return await super().handle(request)
+        if self._owes:
+            self._called.put_nowait(message)
+            return Response(status_code=202)
+        return JSONResponse(result_of(message, "fine"))
+
+    async def _stream(self, *, is_first: bool) -> AsyncIterator[str]:
+        yield ": hello\n\n"
+        for event in self._events if is_first else ():
+            yield event
+        self._began.set()
+        if self._breaks and is_first:
+            if self._owes:
+                await self._called.get()
+            return
+        while True:
+            yield f"data: {json.dumps(result_of(await self._called.get(), 'on the stream'))}\n\n"
+
+
+async def test_an_answer_that_is_owed_with_202_is_read_from_the_stream_of_the_server(tmp_path: Path) -> None:
+    server = OwnStreamServer(owes=True)
+    async with (
+        serve(server.handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
+    ):
+        assert await bench.servers.settle() == ()
+        assert await bench.call(ECHO) == "on the stream"
+        assert await bench.call(ECHO) == "on the stream"
+
+
+async def test_an_answer_that_is_owed_ends_with_the_stream_of_the_server(tmp_path: Path) -> None:
+    server = OwnStreamServer(owes=True, breaks=True)
+    async with (
+        serve(server.handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
+    ):
+        assert await bench.servers.settle() == ()
+        with pytest.raises(
+            ToolError, match="the stream for the answer has ended; whether the call took effect"
+        ):
+            await bench.call(ECHO)
+
+
+async def test_an_error_for_nobody_on_the_stream_of_the_server_ends_no_request(tmp_path: Path) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "for nobody"}}
+    server = OwnStreamServer(f"data: {json.dumps(error)}\n\n")
+    async with (
+        serve(server.handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
+    ):
+        assert await bench.servers.settle() == ()
+        assert await bench.call(ECHO) == "fine"
+
+
+@pytest.mark.parametrize(("given", "sent"), [("a1", "a1"), ("\xe9\u4e2d", None)])
+async def test_the_stream_of_a_server_is_opened_again_behind_its_last_event_that_can_be_named(
+    given: str, sent: str | None, tmp_path: Path
+) -> None:
+    notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+    server = OwnStreamServer(f"id: {given}\nretry: 1\ndata: {json.dumps(notice)}\n\n", breaks=True)
+    async with (
+        serve(server.handle) as url,
+        ServerBench(tmp_path, web=McpServerTable(url=url, timeout_secs=120)) as bench,
+    ):
+        assert await bench.servers.settle() == ()
+        async with asyncio.timeout(60):
+            await server.opened_again.wait()
+        assert server.asked_behind[:2] == [None, sent]
