@@ -19,6 +19,8 @@ _NUMBER = r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?"
 _SEPARATORS = r"[^a-z0-9]+"
 _SHORTEST_NEAR_NAME = 4
 _DEEPEST = 20
+_MOST_LISTED = 20
+_LONGEST_LISTED = 60
 _FEWEST_MILLISECONDS = 1_000
 _COMMAND = "command"
 # Names that models know from other tools, for one meaning each.
@@ -177,26 +179,44 @@ def build_example(schema: JsonObject, arguments: JsonObject) -> str:
     required = schema.get("required")
     names = [name for name in (required if isinstance(required, list) else ()) if isinstance(name, str)]
     lists = [name for name in arguments if name not in names and name in properties]
-    names += [name for name in lists if "array" in _list_kinds(_get_object(properties, name))]
+    names += [
+        name
+        for name in lists
+        if "array" in _list_kinds(one := _get_object(properties, name)) or _is_outside(one, arguments[name])
+    ]
     known = {
         name: value
         for name, value in arguments.items()
-        if name in properties and _is_short(value) and _accepts(_get_object(properties, name), value)
+        if _is_short(value)
+        and _accepts(below := _get_object(properties, name), value)
+        and name in properties
+        and not _is_outside(below, value)
     }
     example = {**{name: known.get(name, _make_sample(properties.get(name))) for name in names}}
     return json.dumps(example, ensure_ascii=False)
 
 
 def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[str, ...]:
-    """For each argument that the schema has not, the name that is nearest."""
+    """For each argument that the schema has not, the name that is nearest; all names where none is near."""
     properties = list(_get_properties(schema))
     hints: list[str] = []
+    is_lost = False
     for name in arguments:
         if name not in properties:
             near = next(iter(_find_aliases(name, properties)), None) or find_nearest_word(name, properties)
             if near is not None:
                 hints.append(f"{name[:80]!r} is no argument of it; the nearest is {near!r}")
+            is_lost = is_lost or near is None
+    if is_lost and schema.get("additionalProperties") is False:
+        hints.append(f"its arguments are {list_some(properties)}" if properties else "it takes no arguments")
     return tuple(hints)
+
+
+def list_some(values: Sequence[JsonValue]) -> str:
+    """Values as JSON, so many that a sentence stays one."""
+    shown = [f"{json.dumps(each, ensure_ascii=False, default=str)[:_LONGEST_LISTED]}" for each in values]
+    rest = f" and {len(shown) - _MOST_LISTED} more" if len(shown) > _MOST_LISTED else ""
+    return ", ".join(shown[:_MOST_LISTED]) + rest
 
 
 def _repair_object(
@@ -445,6 +465,12 @@ def _find_allowed(schema: JsonObject, value: JsonValue) -> str | int | float | N
     plain = value.strip().lower()
     same = [each for each in allowed if isinstance(each, str | int | float) and str(each).lower() == plain]
     return same[0] if len(same) == 1 else None
+
+
+def _is_outside(schema: JsonObject, value: JsonValue) -> bool:
+    """Whether a value is none of an enumeration."""
+    allowed = schema.get("enum")
+    return isinstance(allowed, list) and value not in allowed
 
 
 def _read_only_item(reading: _ArgumentReading, schema: JsonObject, value: JsonValue) -> list[JsonValue] | None:

@@ -318,4 +318,8 @@ def _render_sentence(error: ValidationError) -> str:
     where = error.json_path.removeprefix("$.")
     if error.validator in {"required", "additionalProperties"}:
         return error.message if where == "$" else f"{where}: {error.message}"
+    if error.validator == "enum" and isinstance(allowed := error.validator_value, list):
+        from quorum.infrastructure.tools.argument_repair import list_some
+
+        return f"{where}: {list_some([cast('JsonValue', error.instance)])} is not one of {list_some(allowed)}"
     return f"{where}: {error.message}"

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw
@@ -19,7 +18,7 @@ _FAILURES = Failures(provider="local", address="http://127.0.0.1", key_env=None,
 _NESTED = {"error": {"message": "prompt is too long: 300 > 200"}}
 
 
-def _explain(status: int, error: JsonValue) -> ProviderError:
+def _explain(status: int, error: Any) -> ProviderError:
     return _FAILURES.explain_refusal(httpx2.Response(status, json=error))
 
 

@@ -112,7 +112,26 @@ def test_a_schema_that_a_tool_brings_is_shown_as_it_is_and_checked() -> None:
     assert JsonSchema().find_problems(definition, {"unit": "mm", "at": {"x": 1}}) == ()
     (unit, at) = sorted(JsonSchema().find_problems(definition, {"unit": "km", "at": {}}))
     assert "'x' is a required property" in unit
-    assert "'km' is not one of" in at
+    assert '"km" is not one of "mm", "in"' in at
+
+
+def test_an_argument_with_nothing_near_and_a_value_outside_an_enumeration_are_told_what_there_is() -> None:
+    kinds = ["open", "closed", *(f"state {number}" for number in range(300))]
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "state": {"type": "string", "enum": kinds}},
+        "required": ["path"],
+        "additionalProperties": False,
+    }
+    arguments: JsonObject = {"path": "a", "state": "opened", "zzzzzz": 1}
+    definition = a_brought_definition(schema)
+
+    told = "; ".join(JsonSchema().find_problems(definition, arguments))
+
+    assert 'its arguments are "path", "state"' in told
+    assert '"opened" is not one of "open", "closed"' in told
+    assert len(told) < 800
+    assert JsonSchema().give_example(definition, arguments) == '{"path": "a", "state": "open"}'
 
 
 def test_a_schema_that_is_replaced_is_checked_by_the_new_one() -> None:
