@@ -199,7 +199,7 @@ class ToolRuntime:
         self._schema = schema
         self._review = review
         self._events = events
-        self._planner = planner
+        self.planner = planner
         self._cwd = cwd
         self._current: tuple[CallRun, ...] = ()
 
@@ -289,7 +289,7 @@ class ToolRuntime:
             events=self._events,
             review=self._review,
             schema=self._schema,
-            planner=self._planner,
+            planner=self.planner,
             cwd=self._cwd,
             shared=self.state,
             scope=self._asker.widen(batch.scope),

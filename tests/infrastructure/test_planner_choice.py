@@ -38,4 +38,4 @@ def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> 
         )
     )
 
-    assert container.parts().calls.planner is PLANNERS[name]
+    assert container.parts().calls.runtime.planner is PLANNERS[name]
