@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -50,13 +49,11 @@ def test_a_worktree_is_edited_survives_kill_9_is_taken_up_merged_and_dropped(tmp
         with terminal.fresh():
             terminal.submit("/worktree merge")
             terminal.wait_for("+ second = 1")
-            time.sleep(2)  # a key that comes before those of the dialog would stay in the prompt
             terminal.press_when_awake("y", "merged into main")
         assert (stage.root / "a.py").read_text(encoding="utf-8") == "second = 1\n"
         with terminal.fresh():
             terminal.submit("/worktree drop")
             terminal.wait_for("nothing is lost")
-            time.sleep(2)
             terminal.press_when_awake("y", "dropped fix")
         terminal.type("\x11")
         assert terminal.ended() == 0

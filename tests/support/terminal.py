@@ -27,7 +27,7 @@ _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[P_^X].*?\x1b\\|[ -/]*[0-~])"
 )
 
-ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
+ESCAPE, CTRL_C, ENTER, CLEAR_LINE = "\x1b", "\x03", "\r", "\x15"
 
 
 def _take_usual_signals() -> None:
@@ -113,6 +113,7 @@ class Terminal:
             preexec_fn=_take_usual_signals,
         )
         self._raw = ""
+        self._may_hold_keys = False  # a key that came before those of a dialog stays in the prompt
 
     def __enter__(self) -> Terminal:
         return self
@@ -144,6 +145,9 @@ class Terminal:
 
     def submit(self, prompt: str) -> None:
         """Type a prompt and send it."""
+        if self._may_hold_keys:
+            self.process.send(CLEAR_LINE)
+            self._may_hold_keys = False
         self.process.send(prompt + ENTER)
 
     @contextmanager
@@ -198,6 +202,7 @@ class Terminal:
                     if self.wait_for_any(expected, CAME_TOO_EARLY, timeout=within) == CAME_TOO_EARLY:
                         self.wait_for(expected, timeout=8)  # so long, too, that the key is not taken for text
                 except AssertionError:
+                    self._may_hold_keys = True
                     continue
                 return
         raise AssertionError(f"{key!r} did not lead to {expected!r}:\n{self.painted[-2000:]}")
