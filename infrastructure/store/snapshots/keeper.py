@@ -312,6 +312,7 @@ class WorkspaceKeeper:
     async def _read_ahead(self, look: FileLook, fewest: int) -> None:
         if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
             await self._is_idle.wait()
+            await asyncio.sleep(self._limits.early_secs)  # it starts something now, and looks around for that
             look = await self._watch.follow()
         survey = await asyncio.to_thread(self._survey, look, whole=True, most_again=len(look.marks))
         if len(survey.unread) < fewest:
