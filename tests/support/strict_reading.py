@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from tests.support.sse_server import Dialect
 
+_OF_BLOCKS = ("content_block_start", "content_block_delta", "content_block_stop")
 _ENDS = ("message_stop", "response.completed")
+_LOW, _HIGH = r"\\ud[c-f][0-9a-f]{2}", r"\\ud[89ab][0-9a-f]{2}"
+_LONE_SURROGATE = re.compile(rf"(?<!{_HIGH}){_LOW}|{_HIGH}(?!{_LOW})")
 _NOT_READABLE: dict[str, Any] = {}
 
 
@@ -24,7 +27,7 @@ class HeldCall(NamedTuple):
 
 def held_calls(dialect: Dialect, body: bytes) -> set[HeldCall]:
     """The calls of a stream whose every piece is of the right kind and in its place."""
-    events = _events(body)
+    events = _events(body, has_end_mark=dialect == "openai-chat")
     match dialect:
         case "anthropic":
             return _of_messages(events)
@@ -39,16 +42,21 @@ def canonical(arguments: object) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def _events(body: bytes) -> list[dict[str, Any]]:
-    """The events up to the last, or up to the first that is not a JSON object: no more may be believed."""
+def _events(body: bytes, *, has_end_mark: bool) -> list[dict[str, Any]]:
+    """The events up to the last, or up to the first that is not a JSON object: no more may be believed.
+
+    A kind that is no text says nothing beside the name of the event.
+    """
     text = re.sub(r"\r\n|\r", "\n", body.decode("utf-8", "replace").lstrip("\ufeff"))
     found: list[dict[str, Any]] = []
     for event in text.split("\n\n"):
         fields = [line.partition(":") for line in event.split("\n")]
         data = "\n".join(value.removeprefix(" ") for name, _, value in fields if name == "data")
-        if data.strip() == "[DONE]":
-            break
         if not data.strip():
+            continue
+        if data.strip() == "[DONE]":
+            if has_end_mark:
+                break
             continue
         try:
             value = json.loads(data)
@@ -58,21 +66,21 @@ def _events(body: bytes) -> list[dict[str, Any]]:
         if not isinstance(value, dict):
             break
         name = names[-1] if names else ""
-        found.append({"type": name, **value, "name": name})
+        kind = value["type"] if isinstance(value.get("type"), str) and value["type"] else name
+        found.append({**value, "type": kind, "name": name})
         if found[-1]["type"] in _ENDS:
             break
     return found
 
 
 def _of_messages(events: list[dict[str, Any]]) -> set[HeldCall]:
+    if any(event["type"] != event["name"] and event["name"] in _OF_BLOCKS for event in events):
+        return set()
     held: set[HeldCall] = set()
     is_open: dict[int, tuple[object, str, list[str]]] = {}
-    for event in events:
-        kind, block, delta = event.get("type"), event.get("content_block"), event.get("delta")
-        if kind != event["name"] and event["name"].startswith("content_block_"):
-            return set()
-        if kind not in ("content_block_start", "content_block_delta", "content_block_stop"):
-            continue
+    closed: set[int] = set()
+    for event in (event for event in events if event["type"] in _OF_BLOCKS):
+        kind, block, delta = event["type"], event.get("content_block"), event.get("delta")
         index = event.get("index")
         if index is None and kind != "content_block_start" and len(is_open) == 1:
             index = next(iter(is_open))
@@ -84,14 +92,20 @@ def _of_messages(events: list[dict[str, Any]]) -> set[HeldCall]:
             given = block.get("input")
             is_open[index] = (block.get("type"), str(block.get("name")), [json.dumps(given)] if given else [])
         elif index not in is_open:
-            return set()
+            if index not in closed or _extends_a_call(delta):
+                return set()
         elif kind == "content_block_stop":
             block_kind, name, pieces = is_open.pop(index)
+            closed.add(index)
             if block_kind == "tool_use":
                 _hold(held, name, pieces)
-        elif isinstance(delta, dict) and delta.get("type") == "input_json_delta":
+        elif isinstance(delta, dict) and _extends_a_call(delta):
             is_open[index][2].append(_text(delta.get("partial_json")))
     return held
+
+
+def _extends_a_call(delta: object) -> bool:
+    return isinstance(delta, dict) and delta.get("type") == "input_json_delta"
 
 
 def _of_chat(events: list[dict[str, Any]]) -> set[HeldCall]:
@@ -139,12 +153,19 @@ def _of_responses(events: list[dict[str, Any]]) -> set[HeldCall]:
 
 
 def _hold(held: set[HeldCall], name: str, pieces: list[str]) -> None:
+    """Take note of a call. Texts may hold line ends as they are; what is said twice, or empty, counts once."""
+    text, found = "".join(pieces).strip() or "{}", []
+    reader = json.JSONDecoder(strict=False)
     try:
-        arguments = json.loads("".join(pieces).strip() or "{}")
+        while text:
+            value, end = reader.raw_decode(text)
+            found.append(value)
+            text = text[end:].strip()
     except (ValueError, RecursionError):
         return
-    if isinstance(arguments, dict):
-        held.add(HeldCall(name, canonical(arguments)))
+    told = [value for value in found if value] or found[:1]
+    if isinstance(told[0], dict) and all(value == told[0] for value in told):
+        held.add(HeldCall(name, canonical(json.loads(_LONE_SURROGATE.sub(r"\\ufffd", canonical(told[0]))))))
 
 
 def _text(piece: object) -> str:

@@ -197,14 +197,20 @@ def _drop_refused_blocks(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator
                 list(_nest_into_results(blocks)) if any(b.get("type") == _BROUGHT for b in blocks) else blocks
             )
         elif not all(b.get("type") in _PLAIN for b in blocks):
-            called = {b.get("id") for b in blocks if b.get("type") in _RUN_THERE}
-            blocks = [b for b in blocks if not _is_result(b) or b.get("tool_use_id") in called]
+            called = {_get_id(b, "id") for b in blocks if b.get("type") in _RUN_THERE} - {""}
+            blocks = [b for b in blocks if not _is_result(b) or _get_id(b, "tool_use_id") in called]
             if position < len(turns) - 1 or not is_paused:
-                answered = {b.get("tool_use_id") for b in blocks}
-                blocks = [b for b in blocks if b.get("type") not in _RUN_THERE or b.get("id") in answered]
+                answered = {_get_id(b, "tool_use_id") for b in blocks if _is_result(b)} - {""}
+                blocks = [b for b in blocks if b.get("type") not in _RUN_THERE or _get_id(b, "id") in answered]
             while blocks and _thinks(blocks[-1:]):
                 blocks.pop()
         yield role, blocks
+
+
+def _get_id(block: JsonObject, field: str) -> str:
+    """The id of a block that is resent as it came; "" where the server sent something else in its place."""
+    value = block.get(field)
+    return value if isinstance(value, str) else ""
 
 
 def _move_into_result(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:

@@ -154,6 +154,7 @@ _STOPS = {
         REFUSAL,
     ),
 }
+_OF_CALLS = frozenset({"function", "name", "arguments"})
 _NO_WORDS = frozenset({"null", "none", "unspecified"})
 _FAILURES = frozenset(
     {
@@ -340,7 +341,8 @@ class ChatAnswer:
 
     def _take_calls(self, delta: JsonObject) -> None:
         only = delta.get("tool_calls")  # some servers send the one call itself
-        pieces = [only] if isinstance(only, Mapping) else require_objects_field(delta, "tool_calls")
+        is_one = isinstance(only, Mapping) and not _OF_CALLS.isdisjoint(only)
+        pieces = [only] if is_one else require_objects_field(delta, "tool_calls")
         for piece in pieces:
             self.started = True
             self._calls.read_piece(piece)

@@ -46,6 +46,8 @@ class _Call(Struct):
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     extra: dict[str, JsonValue] = field(default_factory=dict)
+    has_strays: bool = False
+    """Whether pieces of numbers that no call had were taken for its own."""
 
     @property
     def arguments(self) -> str:
@@ -139,6 +141,9 @@ class ChatCalls:
         if known is not None and not self._begins_anew(piece, known):
             if piece.index not in (None, known.native_index):
                 self._strays.add(piece.index)
+                known.has_strays = True
+            elif piece.index is not None and piece.arguments:
+                self.are_mixed = self.are_mixed or known.has_strays
             return known
         self.are_mixed = self.are_mixed or piece.index in self._strays
         call = _Call(position=len(self._calls), native_index=piece.index)

@@ -28,6 +28,7 @@ from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import WrongKindError
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Say
 
@@ -263,6 +264,16 @@ def test_a_new_id_with_every_piece_makes_one_call() -> None:
 def test_pieces_that_count_on_by_themselves_belong_to_the_call_before() -> None:
     response, _ = _read(_piece('{"a"', index=0, id="x", name="f"), _piece(": 1", index=1), _piece("}", index=2))
     assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
+
+
+def test_a_piece_of_a_call_that_never_began_does_not_run_as_part_of_another() -> None:
+    with pytest.raises(ProviderError, match="mixed up"):
+        _read(_piece('{"a": "b', index=0, id="x", name="f"), _piece("{}", index=1), _piece('c"}', index=0))
+
+
+def test_an_object_that_is_no_call_in_place_of_the_calls_is_damage() -> None:
+    with pytest.raises(WrongKindError, match="tool_calls"):
+        _read(_piece('{"', index=0, id="x", name="f"), {"tool_calls": {"a": None}}, _piece('": 1}', index=0))
 
 
 def test_an_id_that_comes_after_the_name_is_the_id_of_the_call() -> None:

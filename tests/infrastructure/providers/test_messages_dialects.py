@@ -256,6 +256,18 @@ def test_what_the_provider_ran_itself_goes_back_as_it_came() -> None:
     ]
 
 
+@pytest.mark.parametrize("number", [7, ["srv"], None])
+def test_a_result_whose_call_is_not_named_by_text_stays_away(number: Any) -> None:
+    search = {"type": "server_tool_use", "id": number, "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": number, "content": []}
+    response, _ = _read(
+        *(_start(search), _stop(), _start(found, 1), _stop(1), _start(TEXT, 2), _delta(_says("Done."), 2)),
+        *(_stop(2), _ended()),
+    )
+
+    assert _sent_back(response) == [{"type": "text", "text": "Done."}]
+
+
 def test_thinking_goes_back_signed_as_it_came_and_redacted_thinking_too() -> None:
     redacted = {"type": "redacted_thinking", "data": "e=="}
     hidden = {"type": "thinking", "thinking": "", "signature": "h=="}
