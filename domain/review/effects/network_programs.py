@@ -219,7 +219,17 @@ NETWORK_PROGRAMS: tuple[ProgramEffects, ...] = (
         words="pr",
         source="gh 2.23",
         values="-t --title -l -a -R --repo -B -H",
+        notes="-F --body-file",
         posts="-b --body",
+        operands=_O.TEXT,
+    ),
+    ProgramEffects(
+        names="gh",
+        words="release create|release edit",
+        source="gh 2.23",
+        values="-t --title -n -R --repo --target --discussion-category",
+        notes="-F --notes-file",
+        posts="--notes",
         operands=_O.TEXT,
     ),
     ProgramEffects(

@@ -58,8 +58,9 @@ class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
 
     `words`: what must follow the name for the row to hold, several parted by `|`. `values`: options that take a
     word which is neither file nor address. `shows`, `writes`, `sends` and `hosts`: options that take such a
-    file or address; `posts`: options whose text is sent, with `@FILE` for a file. `named`: options that take a
-    name and then a word, which comes out. `first`: so many operands are text. `gives`: what comes out of it
+    file or address; `posts`: options whose text is sent, with `@FILE` for a file; `notes`: options that take a
+    file which is written to be read by others. `named`: options that take a name and then a word, which comes
+    out. `first`: so many operands are text. `gives`: what comes out of it
     whatever goes in. `is_quiet`: nothing of what goes in comes out. `source`: the manual page.
     """
 
@@ -71,6 +72,7 @@ class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
     writes: str = ""
     sends: str = ""
     posts: str = ""
+    notes: str = ""
     named: str = ""
     hosts: str = ""
     operands: Operand = Operand.USE
@@ -82,8 +84,8 @@ class ProgramEffects(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def with_value(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         """The options that take a word, the letters of those that have one, and those in front of a name."""
-        columns = (self.values, self.shows, self.writes, self.sends, self.posts, self.named, self.hosts)
-        options = frozenset(" ".join(columns).split())
+        columns = (self.values, self.shows, self.writes, self.sends, self.posts, self.notes)
+        options = frozenset(" ".join((*columns, self.named, self.hosts)).split())
         letters = frozenset(each[1] for each in options if len(each) == 2)
         return options, letters, frozenset(self.named.split())
 
@@ -246,6 +248,16 @@ class UsedProgram(Struct, frozen=True):
     def read(self, *paths: str) -> Data:
         """The data of words that name files."""
         return NO_DATA.union(*(self.scope.read(path, self.substituted) for path in paths))
+
+
+def read_notes(used: UsedProgram) -> Data:
+    """What texts that somebody wrote for others to read hold of anything else."""
+    data: Data = NO_DATA
+    for path in used.words.find(used.row.notes):
+        read = used.piped if path in ("-", "/dev/stdin") else used.read(path)
+        is_text = path.endswith((".md", ".markdown", ".txt", ".rst", ".adoc", ".org"))
+        data |= frozenset(each for each in read if each.kind is not DataKind.FILE) if is_text else read
+    return data
 
 
 _TAKES_ADDRESSES = frozenset({"curl", "curlie", "wget", "wget2", "aria2c"})

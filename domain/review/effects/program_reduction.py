@@ -40,6 +40,7 @@ from quorum.domain.review.effects.program_effects import (
     find_given_secret,
     list_hosts,
     parse_words,
+    read_notes,
     unescape,
 )
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
@@ -583,8 +584,7 @@ def _send_words(used: UsedProgram) -> None:
         return
     hosts = used.words.find(row.hosts)
     host = next(iter(hosts), used.name)
-    for path in used.words.find(row.sends):
-        reducer.send(used.read(path), host)
+    reducer.send(used.read(*used.words.find(row.sends)) | read_notes(used), host)
     for text in used.words.find(row.posts):
         post(used, text, host)
     if row.operands is Operand.SEND:

@@ -29,6 +29,7 @@ from quorum.domain.review.hazards.program_table import (
     list_harmful_uses,
 )
 from quorum.domain.review.hazards.request_terms import drop_left_out, is_plain_find, is_selected_by_words
+from quorum.domain.review.hazards.test_databases import uses_only_test_database
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
 from quorum.domain.shell.command_line import Redirect
@@ -479,7 +480,8 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
     With the script that it stands in, names below the folder that this begins in are known for what they are.
     """
     if run.program not in _MAY_LOSE_NOTHING:
-        yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots, script)
+        if script is None or not uses_only_test_database(run, script):
+            yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots, script)
         return
     if deletes_only_what_is_remade(run) or ends_only_servers(run):
         return
@@ -618,13 +620,18 @@ READING = _READERS | _FILES_SEARCHERS | {"find"}
 """The programs that read, or look for, files which their words name."""
 
 
+def _shows_certificates(run: Invocation) -> bool:
+    """Whether a program shows of a file that may hold a key only the certificates beside it."""
+    return run.program == "openssl" and run.arguments[:1] in (("x509",), ("verify",), ("crl",))
+
+
 def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) -> Iterator[Objection]:
     """Credentials that a command reads, or looks for."""
     redirected = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
     names = [*redirected]
     if run.program in _READERS:
         names += [word.lstrip("@") for word in run.arguments]
-    if names:
+    if names and not _shows_certificates(run):
         keys: set[str] | None = None  # to look for them takes longer than to look at most names
         for name in names:
             path = name.rpartition("@")[2]

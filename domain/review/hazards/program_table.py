@@ -428,6 +428,31 @@ MACHINE_USES = (
         "skopeo copy|sync", "docker://.*", "sends an image to another machine", guard="network", request=_PUSHED
     ),
     HarmfulUse("pwsh|powershell", r"(?i)[-/]e(c|n\w*)?", "runs code that is hidden in data", guard="network"),
+    HarmfulUse(
+        "pwsh|powershell",
+        r"(?is).*\b((Add|Set)-MpPreference|(Disable|New|Set)-NetFirewall(Profile|Rule)|Uninstall-WindowsFeature"
+        r"|(Enable|New|Set)-LocalUser|Add-(LocalGroupMember|ADGroupMember)|Enable-PSRemoting|Clear-EventLog"
+        r"|wevtutil(\.exe)?\s+cl|Set-ExecutionPolicy\s+(-\w+\s+)*(Bypass|Unrestricted))\b.*",
+        "switches a protection off, or lets somebody in",
+    ),
+    HarmfulUse(
+        "pwsh|powershell",
+        r"(?is).*\b((New|Register|Set)-(ScheduledTask|ScheduledJob|Service)|CurrentVersion\\Run(Once)?)\b.*",
+        "has something start by itself",
+        guard="persistence",
+    ),
+    HarmfulUse(
+        "pwsh|powershell",
+        r"(?is).*\b(Format-Volume|(Clear|Initialize)-Disk|Remove-(Partition|VM|ADUser|LocalUser)"
+        r"|(Restart|Stop)-Computer)\b.*",
+        "deletes what cannot be brought back, or stops the machine",
+    ),
+    HarmfulUse(
+        "az aks get-credentials",
+        "--admin|-a",
+        "takes the rights of a cluster's administrator",
+        guard="secret",
+    ),
     HarmfulUse("pip|pip3", r"https?://.*", "takes packages from elsewhere", guard="network"),
     HarmfulUse(
         "pip|pip3 config set", r".*(index-url|trusted-host)", "takes packages from elsewhere", guard="network"
