@@ -151,6 +151,10 @@ _TASK = re.compile(r"[\w:-]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+_LOOKS_FOR = frozenset({"scan", "lint", "audit", "--scan", "--scan-history", "--install", "--register-aws"})
+"""What scanners are told that look for secrets in code."""
+
+
 def tells_stored_secrets(run: Invocation) -> bool:
     """Whether it is told to print credentials, or settings with the credentials in them."""
     options = [word for word in run.arguments if word.startswith("--")]
@@ -165,6 +169,8 @@ def tells_stored_secrets(run: Invocation) -> bool:
         return True
     if is_store:
         return any(map(_TELLS_STORED.fullmatch, words[:2]))
+    if not _LOOKS_FOR.isdisjoint((*words, *options)):
+        return False
     return _names_secrets(words) or (run.program not in _LOCAL and _lists_variables(words))
 
 

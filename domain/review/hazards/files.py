@@ -316,7 +316,8 @@ def _deletes_folders_alone(words: Sequence[str]) -> bool:
 def is_generated(path: str) -> bool:
     """Whether a relative path is that of something that tools make from other files."""
     *folders, name = path.rstrip("/").removeprefix("./").split("/")
-    if folders and _begins_in_temporary(path) and _is_inside("/".join((*folders, name))):
+    plain = name if name.startswith(".") else name.replace("*", "")
+    if folders and _begins_in_temporary(path) and _is_inside("/".join((*folders, plain))):
         return True
     if "*" in name:
         is_known = is_remade(name) or _FILES.fullmatch(name) is not None

@@ -243,7 +243,7 @@ DATA_USES = (
         "flush|reset_db|sqlflush",
         "deletes data of a database",
     ),
-    HarmfulUse("alembic|flask|aerich|piccolo", "downgrade", "can delete data of a database"),
+    HarmfulUse("alembic|flask|aerich|piccolo", "downgrade", "can delete data of a database", "--sql"),
     HarmfulUse(
         "prisma|npx|pnpm|yarn|bunx",
         "reset|--force-reset|db:drop|migrate:fresh|schema:drop",
