@@ -118,6 +118,13 @@ class ToolPrefix:
         self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
         return self.schemas
 
+    @property
+    def withheld(self) -> frozenset[str]:
+        """The names of the session's tools that the last list is without."""
+        return frozenset(str(each.get("name")) for each in self._list_schemas()) - {
+            str(each.get("name")) for each in self.schemas
+        }
+
     def tell_changes(self) -> None:
         """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
         current = self._fit_current()
