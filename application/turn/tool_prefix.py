@@ -70,7 +70,8 @@ class ToolPrefix:
     tools of servers that the settings do not name any more (`is_wanted`) are in none.
 
     `schemas` are the tools as they are now, `names` those of other modes too; `offers` says whether a model,
-    by its full name, is offered one, and `compute_room` how many bytes of JSON the tools of servers may take in its requests.
+    by its full name, is offered one, and `compute_room` how many bytes of JSON the tools of servers may take in
+    its requests.
     """
 
     def __init__(
