@@ -29,6 +29,7 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     place of the settings; `window` is that of the model, where it is known. An `effort` that the model's API
     does not take is left out. `left_out` says why a model, by its full name, is not sent an attachment, by its
     hash, and `plain_schemas` which models are sent the schemas in plain form; what one does not take is added.
+    `withheld` are names of tools that are not offered: no call of one is meant for another tool.
     """
 
     messages: tuple[Message, ...]
@@ -40,6 +41,7 @@ class LlmRequest(Struct, frozen=True, kw_only=True):
     effort: Effort = Effort.DEFAULT
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
     plain_schemas: set[str] = field(default_factory=set)
+    withheld: frozenset[str] = frozenset()
 
 
 class LlmExchange(Protocol):

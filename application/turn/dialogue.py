@@ -506,6 +506,7 @@ class Dialogue:
                 effort=self._get_effort(exchange.model),
                 left_out=self.conversation.left_out,
                 plain_schemas=self.conversation.plain_schemas,
+                withheld=self.tools.withheld,
             )
 
         arriving = ArrivingAnswer(self._take_event)

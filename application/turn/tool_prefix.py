@@ -69,8 +69,9 @@ class ToolPrefix:
     is told in a message. Another model and other tools of quorum's own, as in another mode, have another list;
     tools of servers that the settings do not name any more (`is_wanted`) are in none.
 
-    `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one,
-    and `compute_room` how many bytes of JSON the tools of servers may take in its requests.
+    `schemas` are the tools as they are now, `names` those of other modes too; `offers` says whether a model,
+    by its full name, is offered one, and `compute_room` how many bytes of JSON the tools of servers may take in
+    its requests.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ToolPrefix:
         choice: ChosenModel,
         *,
         schemas: Callable[[], Sequence[JsonObject]],
+        names: Callable[[], Sequence[str]] = tuple,
         events: EventBus,
         pending_messages: PendingMessages | None = None,
         offers: Callable[[str, str], bool] = lambda _tool, _model: True,
@@ -87,6 +89,7 @@ class ToolPrefix:
     ) -> None:
         self._choice = choice
         self._list_schemas = schemas
+        self._list_names = names
         self._events = events
         self._pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self._offers = offers
@@ -117,6 +120,12 @@ class ToolPrefix:
             self.schemas, self.listed_bytes = schemas, count_json_bytes(schemas)
         self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
         return self.schemas
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """The names of the session's tools, of all modes, that the last list is without."""
+        known = (*self._list_names(), *(str(each.get("name")) for each in self._list_schemas()))
+        return frozenset(known) - {str(each.get("name")) for each in self.schemas}
 
     def tell_changes(self) -> None:
         """Have the model read which tools of servers are not as the list says, where it has not read it yet."""

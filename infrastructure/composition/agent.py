@@ -317,6 +317,7 @@ class ConversationParts:
         self.tool_prefix: Final = ToolPrefix(
             models.session,
             schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
+            names=lambda: calls.tool_set.names,
             events=core.events,
             pending_messages=calls.pending_messages,
             offers=build_tool_offer(settings),

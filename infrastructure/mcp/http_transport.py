@@ -45,6 +45,8 @@ _FORGOTTEN = (
 )
 _LONGEST_REASON = 500
 _EVENTS = "text/event-stream"
+# Some servers end each stream and ask for it again at once, which would be a request every few milliseconds.
+_SHORTEST_RETRY_MS = 500
 # how servers refuse a message to an address that only gives a stream, and how long that may take to begin
 _OF_NO_POST = frozenset({400, 404, 405, 406, 415})
 _OLDER_SECS = 5.0
@@ -267,7 +269,7 @@ class _FittedEvents(httpx2.AsyncByteStream):
                     fields.append(b"data:" + line)
                     continue
                 if not (line.startswith(b"id:") and not line.isascii()):  # no header could say it again
-                    fields.append(line)
+                    fields.append(_bound_retry(line))
                 if not line:
                     yield self._fit_event(fields)
                     fields = []
@@ -337,6 +339,14 @@ async def _end_lines_alike(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield part.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not is_begun:
         yield begun
+
+
+def _bound_retry(line: bytes) -> bytes:
+    """The line; where it asks for a stream to be opened again in next to no time, with the shortest wait."""
+    name, _, wait = line.partition(b":")
+    digits = wait.strip().lstrip(b"0")
+    is_short = name == b"retry" and wait.strip().isdigit() and len(digits) <= len(str(_SHORTEST_RETRY_MS))
+    return b"retry: %d" % max(int(digits or b"0"), _SHORTEST_RETRY_MS) if is_short else line
 
 
 def _build_event(message: JsonObject) -> bytes:

@@ -48,6 +48,7 @@ class Rig:
         self.prefix = ToolPrefix(
             self.choice,
             schemas=lambda: self.tools,
+            names=lambda: ["of_another_mode"],
             events=EventBus([self.seen], past=past),
             pending_messages=self.pending,
             has_small_window=lambda model: model in self._small,
@@ -72,6 +73,15 @@ async def test_a_model_that_is_chosen_again_gets_the_list_that_it_had() -> None:
     rig.choice.model = "a/a"
     assert await rig.prefix.choose() == first
     assert "mcp__db__new" in rig.prefix.callable
+
+
+async def test_tools_of_another_mode_and_those_a_model_refuses_are_withheld() -> None:
+    rig = Rig()
+    refused = (await rig.list_names())[0]
+    assert rig.prefix.withheld == {"of_another_mode"}
+    rig.prefix.refuse("a/a", str(refused))
+    await rig.prefix.choose()
+    assert rig.prefix.withheld == {"of_another_mode", refused}
 
 
 @pytest.mark.parametrize("small", [[], ["a/a"]])

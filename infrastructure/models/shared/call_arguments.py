@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import uuid4
 
 from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
@@ -150,23 +150,29 @@ _BETWEEN_WORDS = r"(?<=[^\W\d_])[\W_]{1,2}(?=[^\W_])|(?<=\d)[\W_]{1,2}(?=[^\W\d_
 _OF_SERVER = r"(?i)mcp(__|[.:/])(?P<server>.+?)\1(?P<tool>.+)"
 
 
-def fit_call_names(response: LlmResponse, tools: Sequence[JsonObject]) -> LlmResponse:
-    """The answer with the names of its calls as they were offered, where they are spelled in another way."""
+def fit_call_names(
+    response: LlmResponse, tools: Sequence[JsonObject], withheld: Collection[str] = ()
+) -> LlmResponse:
+    """The answer with the names of its calls as they were offered, where they are spelled in another way.
+
+    A name that may be one of `withheld` stays as it is.
+    """
     offered = [str(tool.get("name")) for tool in tools]
+    others = [name for name in withheld if name not in offered]
     return replace(
         response,
         content=tuple(
-            _fit_name(block, offered) if isinstance(block, ToolUseBlock) else block
+            _fit_name(block, offered, others) if isinstance(block, ToolUseBlock) else block
             for block in response.content
         ),
     )
 
 
-def _fit_name(block: ToolUseBlock, offered: Sequence[str]) -> ToolUseBlock:
+def _fit_name(block: ToolUseBlock, offered: Sequence[str], others: Sequence[str]) -> ToolUseBlock:
     if block.name in offered:
         return block
-    meant = [name for name in offered if _are_one_name(block.name, name)]
-    if len(meant) != 1:
+    meant = [name for name in (*offered, *others) if _are_one_name(block.name, name)]
+    if len(meant) != 1 or meant[0] in others:
         return block
     said = f"the name {block.name[:80]!r} was read as {meant[0]!r}"
     return replace(block, name=meant[0], repairs=(said, *block.repairs))

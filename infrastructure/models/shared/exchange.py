@@ -161,7 +161,8 @@ class ApiExchange:
             else:
                 if self._attachments is not None:
                     self._attachments.accept(sent)
-                return fit_call_names(response, sent.tools)
+                left_out = {str(tool.get("name")) for tool in request.tools}
+                return fit_call_names(response, sent.tools, request.withheld | left_out)
             await asyncio.sleep(delay)
 
     def _fit_request(self, wanted: ApiRequest) -> ApiRequest:

@@ -494,6 +494,36 @@ async def test_events_are_read_with_each_end_of_lines_and_a_message_in_their_pla
     assert data == [message]
 
 
+@pytest.mark.parametrize("asked", [None, 3])
+@pytest.mark.parametrize(
+    ("wait", "bounded"),
+    [
+        ("0", "500"),
+        ("000", "500"),
+        ("1", "500"),
+        ("499", "500"),
+        ("00000499", "500"),
+        ("500", "500"),
+        ("3000", "3000"),
+        ("-1", "-1"),
+        ("soon", "soon"),
+        ("", ""),
+    ],
+)
+async def test_a_server_that_wants_its_stream_opened_again_at_once_waits_for_half_a_second(
+    wait: str, bounded: str, asked: int | None
+) -> None:
+    response = httpx2.Response(
+        200,
+        headers={"content-type": "text/event-stream"},
+        content=f"id: 1\nretry: {wait}\ndata:\n\n".encode(),
+    )
+    fitted = b"".join([each async for each in _FittedEvents(response, ServerAnswers("odd"), asked)])
+
+    waits = [line[6:].strip() for line in fitted.splitlines() if line.startswith(b"retry:")]
+    assert waits == [bounded.encode()]
+
+
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("sign", "media_type"),

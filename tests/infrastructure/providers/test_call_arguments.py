@@ -178,6 +178,25 @@ def test_a_name_that_may_be_of_another_tool_is_left_as_it_is(written: str, offer
     assert fit_call_names(answer, [{"name": offered}]) == answer
 
 
+@pytest.mark.parametrize(
+    ("written", "withheld"),
+    [
+        ("mcp__db__drop_table", "mcp__db__drop_table"),
+        ("mcp__db__drop_table", "mcp__db__DropTable"),
+        ("mcp.db.drop_table", "mcp__db__drop_table"),
+    ],
+)
+def test_a_call_of_a_tool_that_was_left_out_is_not_made_one_of_its_near_twin(
+    written: str, withheld: str
+) -> None:
+    answer = LlmResponse(
+        content=(build_call_block("1", written, "{}"),), stop_reason=StopReason(StopKind.TOOL_USE)
+    )
+
+    assert fit_call_names(answer, [{"name": "mcp__db__dropTable"}], {withheld}) == answer
+    assert fit_call_names(answer, [{"name": "mcp__db__dropTable"}]) != answer
+
+
 async def test_so_is_that_of_a_call_which_a_server_sends() -> None:
     async with server_rig("openai-chat") as rig:
         rig.script(Say(calls=(ScriptedCall("1", "ReadFile", '{"path": "a"}'),), stop="tool_use"))
