@@ -309,6 +309,8 @@ def _build_property(parameter: ToolParameter) -> JsonObject:
         shown["items"] = parameter.items
     if parameter.minimum is not None:
         shown["minimum"] = parameter.minimum
+    if parameter.choices:
+        shown["enum"] = [*parameter.choices]
     if parameter.type == "path" and not parameter.required:
         shown["minLength"] = 1  # an empty one is none
     return shown

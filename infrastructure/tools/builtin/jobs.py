@@ -58,7 +58,7 @@ class Jobs:
                 "stop: end it with all it started. You are told of the end of a job without asking."
             ),
             parameters=(
-                ToolParameter(name="action", type="string", description="list, read or stop", required=True),
+                ToolParameter(name="action", type="string", choices=("list", "read", "stop"), required=True),
                 ToolParameter(name="job_id", type="string", description="For read and stop"),
                 ToolParameter(
                     name="offset",

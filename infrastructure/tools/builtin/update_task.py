@@ -45,7 +45,7 @@ class UpdateTask:
             parameters=(
                 ToolParameter(name="id", type="string", description="The id of the task.", required=True),
                 ToolParameter(
-                    name="status", type="string", description="started, done or failed.", required=True
+                    name="status", type="string", choices=tuple(_STATUSES), required=True
                 ),
             ),
             risk=RiskLevel.LOW,

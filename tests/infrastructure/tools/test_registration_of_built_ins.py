@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.model_choice import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.session_inputs import SessionInputs
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from quorum.infrastructure.trust_decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -101,3 +103,11 @@ def test_every_risky_built_in_seals_by_itself(name: str, tmp_path: Path):
 
     assert type(tool).__module__ != "quorum.infrastructure.tools.registration"
     assert isinstance(tool, SealingTool) or tool.definition.risk is RiskLevel.LOW
+
+
+def test_the_example_of_an_error_is_a_valid_call_of_its_tool(tmp_path: Path) -> None:
+    schema = JsonSchema()
+    for tool in a_container(tmp_path).tools().values():
+        example = json.loads(schema.give_example(tool.definition, {}))
+
+        assert schema.find_problems(tool.definition, example) == (), (tool.definition.name, example)
