@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -30,6 +31,7 @@ from quorum.domain.events.report import MAX_TOOL_TURNS
 from quorum.domain.replacing import replace
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.settings import AgentTable
+from quorum.domain.text.json_value import JsonValue
 
 _SENT_BACK = (
     "Your answer does not fit the schema that it has to fit: {problem}. Answer again, with the whole JSON "
@@ -124,6 +126,8 @@ _NOTE = (
     "arguments, use another tool, or say what is in the way. Going on like this ends the turn.]"
 )
 _Key: TypeAlias = tuple[str, str, str]
+_PATHS = frozenset({"path", "file_path", "folder", "directory", "cwd"})
+_NOTHING_SAID: tuple[JsonValue, ...] = (None, "", [], {}, False)
 
 
 class RepeatedCalls:
@@ -203,7 +207,14 @@ class RepeatedCalls:
 
 
 def _make_key(call: ToolCall, result: ToolResultMessage) -> _Key:
-    asked = json.dumps(call.arguments, sort_keys=True, default=str)
+    """What makes a call and its result the same as another: a path in another spelling, or an empty argument
+    more, changes neither."""
+    meant = {
+        name: posixpath.normpath(value) if name in _PATHS and isinstance(value, str) else value
+        for name, value in call.arguments.items()
+        if value not in _NOTHING_SAID
+    }
+    asked = json.dumps(meant, sort_keys=True, default=str)
     return call.tool_name, f"{asked}{call.parse_error or ''}", result.output
 
 

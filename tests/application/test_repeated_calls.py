@@ -6,6 +6,7 @@ import pytest
 
 from quorum.application.turn.turn_loop import RepeatedCalls
 from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.domain.text.json_value import JsonObject
 from tests.support.builders import a_call
 
 
@@ -29,6 +30,19 @@ def test_the_model_is_told_with_an_example_and_then_the_turn_ends() -> None:
     assert '{"path": "…"}' in told
     assert often == ""
     assert repeat(counter, "x")[1] == "read"
+
+
+@pytest.mark.parametrize(
+    "again", [{"path": "./a"}, {"path": "a/"}, {"path": "b/../a", "all": False}, {"path": "a", "of": None}]
+)
+def test_a_path_in_another_spelling_and_an_empty_argument_more_are_the_same_call(again: JsonObject) -> None:
+    counter = a_counter()
+    repeat(counter, "x")
+    result = ToolResultMessage(tool_use_id="call-0", tool_name="read", output="x")
+
+    (told,), _ = counter.note([a_call("read", again)], [result])
+
+    assert told.output != "x"
 
 
 def test_other_results_and_what_a_risky_call_changed_are_no_repetition() -> None:
