@@ -24,9 +24,9 @@ class RiskLevel(StrEnum):
 
 
 class ToolParameter(Struct, frozen=True, kw_only=True):
-    """One argument of a tool. `items` is the JSON schema of an array's elements, `choices` are the texts that it
-    may be. `description` is empty where the name and the description of the tool say it all: each request pays
-    for every word."""
+    """One argument of a tool. `items` is the JSON schema of an array's elements, `choices` are the texts it may
+    be. `description` is empty where the name and the description of the tool say it all: each request pays for
+    every word."""
 
     name: str
     type: ParameterType

@@ -341,8 +341,10 @@ class ChatAnswer:
 
     def _take_calls(self, delta: JsonObject) -> None:
         only = delta.get("tool_calls")  # some servers send the one call itself
-        is_one = isinstance(only, Mapping) and not _OF_CALLS.isdisjoint(only)
-        pieces = [only] if is_one else require_objects_field(delta, "tool_calls")
+        if isinstance(only, Mapping) and not _OF_CALLS.isdisjoint(only):
+            pieces: Sequence[JsonObject] = [only]
+        else:
+            pieces = require_objects_field(delta, "tool_calls")
         for piece in pieces:
             self.started = True
             self._calls.read_piece(piece)

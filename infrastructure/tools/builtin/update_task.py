@@ -44,9 +44,7 @@ class UpdateTask:
             ),
             parameters=(
                 ToolParameter(name="id", type="string", description="The id of the task.", required=True),
-                ToolParameter(
-                    name="status", type="string", choices=tuple(_STATUSES), required=True
-                ),
+                ToolParameter(name="status", type="string", choices=tuple(_STATUSES), required=True),
             ),
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
