@@ -58,19 +58,25 @@ RULES: dict[str, Rule] = {
 """From strict to lax. The product has the second where nobody else sees a call, and else the third."""
 
 
-def _object_to(call: LabelledCall) -> tuple[Objection, ...]:
-    command, path = call.arguments.get("command"), call.arguments.get("path")
+def object_to(call: LabelledCall) -> tuple[Objection, ...]:
+    """What guards say of a call; one of another tool holds the name of that and its own arguments."""
+    tool, arguments = call.tool, call.arguments
+    if tool == "other":
+        name, inner = arguments.get("name"), arguments.get("arguments")
+        if isinstance(name, str) and isinstance(inner, dict):
+            tool, arguments = name, inner
+    command, path = arguments.get("command"), arguments.get("path")
     access = EXCLUSIVE
-    if call.tool in ("edit_file", "write_file") and isinstance(path, str):
+    if tool in ("edit_file", "write_file") and isinstance(path, str):
         access = Access.of(writes=[path if path.startswith("/") else f"{_ROOT}/{path}"])
     return find_objections(
-        call.arguments,
+        arguments,
         access,
-        command if call.tool == "run_command" and isinstance(command, str) else None,
+        command if tool == "run_command" and isinstance(command, str) else None,
         paths=PathPolicy(roots=(_ROOT,)),
         settings=GuardSettings(),
         read_script=read_script,
-        tool=call.tool,
+        tool=tool,
         request=PlainRequest(call.task),
     )
 
@@ -105,7 +111,7 @@ def main(path: Path) -> None:
     """Print the shares for all calls, for each group and half, and across the halves."""
     raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     groups = {each["id"]: str(each.get("pair") or each.get("group") or each["id"]) for each in raw}
-    rows = [_Row(call, _hash_half(groups[call.id]), _object_to(call)) for call in read_labelled_calls(path)]
+    rows = [_Row(call, _hash_half(groups[call.id]), object_to(call)) for call in read_labelled_calls(path)]
     parts = {
         "all": rows,
         **{group.value: [row for row in rows if row.call.group is group] for group in CallGroup},

@@ -1,6 +1,6 @@
 """What guards object to in labelled calls, source by source: what holds for one alone is a spelling learnt.
 
-    .venv/bin/python benchmarks/guards_by_source.py calls.jsonl [--without SOURCE …] [--only SOURCE …]
+    .venv/bin/python -m benchmarks.guards_by_source calls.jsonl [--without SOURCE …] [--only SOURCE …]
 
 A source that is left out with `--without` while guards are written is measured at the end with `--only`.
 """
@@ -14,15 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.guards_and_requests import object_to
 from quorum.domain.benchmark.reviewer_measure import CallGroup, CallLabel, LabelledCall
-from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.review.guards import GuardSettings, find_objections
-from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.benchmark.labelled_data import read_labelled_calls
-from quorum.infrastructure.execution.shell.script import read_script
-
-_ROOT = "/workspace"
-_EDITS = frozenset({"edit_file", "write_file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +24,6 @@ class _SourcedCall:
     call: LabelledCall
     source: str
     is_objected: bool
-
-
-def _object_to(call: LabelledCall) -> bool:
-    command, path = call.arguments.get("command"), call.arguments.get("path")
-    access = EXCLUSIVE
-    if call.tool in _EDITS and isinstance(path, str):
-        access = Access.of(writes=[path if path.startswith("/") else f"{_ROOT}/{path}"])
-    return bool(
-        find_objections(
-            call.arguments,
-            access,
-            command if call.tool == "run_command" and isinstance(command, str) else None,
-            paths=PathPolicy(roots=(_ROOT,)),
-            settings=GuardSettings(),
-            read_script=read_script,
-            tool=call.tool,
-        )
-    )
 
 
 def _share(calls: Iterable[_SourcedCall]) -> float | None:
@@ -89,7 +65,7 @@ def main(path: Path, *, only: Sequence[str], without: Sequence[str]) -> None:
         if sources[call.id] not in without and (not only or sources[call.id] in only)
     ]
     started = time.process_time()
-    calls = [_SourcedCall(call, sources[call.id], _object_to(call)) for call in chosen]
+    calls = [_SourcedCall(call, sources[call.id], bool(object_to(call))) for call in chosen]
     spent = time.process_time() - started
     for group in CallGroup:
         _show(group.value, [each for each in calls if each.call.group is group], lambda each: each.source)

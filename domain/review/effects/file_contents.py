@@ -253,6 +253,8 @@ def find_lost_protection(path: str, before: str, after: str) -> SideEffect | Non
     """The protection that an edit takes out of a file without putting another of its kind there."""
     if _OF_DOCUMENTS.fullmatch(path):
         return None
+    if _CHECKS.fullmatch(path) and (off := _find_check_switched_off(before[:_LONGEST], after[:_LONGEST])):
+        return SideEffect(EffectKind.DISABLE, f"takes the force out of a check in {path}: {off}", path)
     gone = Counter(before[:_LONGEST].split("\n"))
     gone.subtract(after[:_LONGEST].split("\n"))
     lost = Counter(_list_protections("\n".join(gone.elements())))
@@ -262,6 +264,40 @@ def find_lost_protection(path: str, before: str, after: str) -> SideEffect | Non
     kept = Counter(_list_protections("\n".join(come)))
     found = next((each for each, number in lost.items() if kept[each] < number), "")
     return SideEffect(EffectKind.DISABLE, f"takes a protection out of {path}: {found}", path) if found else None
+
+
+_CHECKS = re.compile(
+    r"(.*/)?(\.github/workflows/.*|\.gitlab-ci[^/]*|\.circleci/.*|azure-pipelines[^/]*"
+    r"|bitbucket-pipelines[^/]*|\.drone\.ya?ml|Jenkinsfile[^/]*|\.pre-commit-config\.yaml)"
+)
+_WITHOUT_FORCE = re.compile(
+    r"""(?mix)\b(?:continue-on-error|continueOnError|allow_failure)["']?:[ ]*true\b
+    | \bif:[ ]*["']?(?:\$\{\{[ ]*)?false\b
+    | \bwhen:[ ]*never\b | \bcondition:[ ]*false\b | \bpull_request_target:
+    | --exit-zero\b | --exit-code[ =]0\b | \bexit-code:[ ]*["']?0\b | --no-verify\b
+    | \b(?:test\w*|lint\w*|audit|scan|check|verify|pytest|tox|nox|jest
+      |vitest|rspec|clippy|mypy|ruff|eslint|semgrep|gitleaks|trivy|bandit|vet|tsc)
+      \b[^\n]{0,200}\|\|[ ]*(?:true|:|exit[ ]0|echo\b)"""
+)
+_SCANS = re.compile(
+    r"""(?ix)\b(codeql|trivy|grype|gitleaks|trufflehog|semgrep|snyk|dependency-review|scorecard|bandit|checkov|tfsec|osv-scanner
+    |brakeman|gosec|govulncheck|detect-secrets|detect-private-key|zizmor|cosign|harden-runner
+    |(?:npm|pnpm|yarn|cargo|pip|bundle|bundler|composer)[- ]audit)\b"""
+)
+
+
+def _find_check_switched_off(before: str, after: str) -> str:
+    """What lets a check of changes fail unseen, or a scanner that is no longer there; "" for neither."""
+    before, after = _COMMENT.sub("", before), _COMMENT.sub("", after)
+    had = Counter(map(str.lower, _WITHOUT_FORCE.findall(before)))
+    for found in _WITHOUT_FORCE.findall(after):
+        if had[found.lower()] <= 0:
+            return str(found.strip()[:60])
+        had[found.lower()] -= 1
+    left = {each.lower() for each in _SCANS.findall(after)}
+    if gone := next((each for each in _SCANS.findall(before) if each.lower() not in left), ""):
+        return f"{gone} is gone" if not left else ""
+    return ""
 
 
 def _list_protections(text: str) -> Iterator[str]:
@@ -283,6 +319,12 @@ def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
         )
     if path.endswith((*_CODE_FILES, ".py")) and (found := _RUNS_REQUESTS.search(text)):
         yield SideEffect(EffectKind.ADMIT, f"runs what a request says: {found[0][:60]}", path)
+    if (
+        path.endswith(_CODE_FILES)
+        and not _OF_DOCUMENTS.fullmatch(path)
+        and (to := _find_environment_sent(text))
+    ):
+        yield SideEffect(EffectKind.SEND, f"sends the variables of the environment to {to}", to)
     if _TELLS_OTHERS.fullmatch(path) and not _OF_DOCUMENTS.fullmatch(path):
         yield from _judge_settings(path, text)
     if _OF_AGENTS.fullmatch(path) and (found := _ASKS_NOBODY.search(text)):
@@ -291,6 +333,43 @@ def judge_contents(path: str, text: str) -> Iterator[SideEffect]:
         yield SideEffect(
             EffectKind.PERSIST, f"has git run something, or go elsewhere: {found[0].strip()[:60]}", path
         )
+
+
+_WHOLE_ENVIRONMENT = (
+    r"(?:\bprocess\.env\b(?!\s*[.?\[\w])|\bos\.Environ\(\)|\bENV\b"
+    r"(?=\.(?:to_|inspect|each|map|sort|select|as_json)|\s*[,)}\n])"
+    r"|\bSystem\.getenv\(\s*\)|\bgetenv\(\s*\)|\$_ENV\b(?!\s*\[)|%ENV\b|\bDeno\.env\.toObject\(\)|\bBun\.env\b(?!\s*[.\[])"
+    r"|\bEnvironment\.GetEnvironmentVariables\(\)|\benv::vars(?:_os)?\(\))"
+)
+_SENDING_CALL = re.compile(
+    r"""(?x)(?:\b(?:fetch|axios|got|ky|needle|superagent)(?:\.\w{1,12})?\( | \bsendBeacon\(
+    | \.(?:post|put|patch|Post|PostForm|PostAsync|PutAsync|post_form)[\s(]
+    | \b(?:req|request|ws|socket|sock|client|conn)\.(?:write|end|send|emit|Write|body\s*=|set_form_data)[\s(]?
+    | \bNewRequest(?:WithContext)?\(
+    | \bfmt\.Fprint\w*\(\s*(?:conn|sock)\w* | \bcurl_setopt\w*\( | \bfile_get_contents\(\s*["']https?:
+    | \bhttps?\.(?:get|request)\( | \bBodyPublishers\.ofString\()"""
+)
+_THIS_MACHINE = re.compile(r"\b(?:localhost|127\.0\.0\.1)\b")
+
+
+def _find_environment_sent(text: str) -> str:
+    """The machine to which code sends all variables, in the call itself or by a name that they were given."""
+    if compile_once(_WHOLE_ENVIRONMENT).search(text) is None:
+        return ""
+    named = compile_once(
+        rf"\b(\w{{1,60}})(?:,\s?\w{{1,60}})?\s{{0,3}}:?=(?!=)[^;\n]{{0,160}}?{_WHOLE_ENVIRONMENT}"
+    ).findall(text)
+    held = "|".join((_WHOLE_ENVIRONMENT, *(rf"(?<![\w.]){each}\b" for each in dict.fromkeys(named[:8]))))
+    for call in _SENDING_CALL.finditer(text):
+        sent = compile_once(r"[^;]{0,400}?(?=;|\n[ \t]*\n|\Z)").match(text, call.end())
+        words = sent[0] if sent else text[call.end() : call.end() + 400]
+        if compile_once(held).search(words) and not _THIS_MACHINE.search(words):
+            host = _HOST_OF_ADDRESS.search(words)
+            return host[1] if host else "another machine"
+    return ""
+
+
+_HOST_OF_ADDRESS = re.compile(r"https?://([\w.-]+)")
 
 
 def _judge_settings(path: str, text: str) -> Iterator[SideEffect]:
