@@ -199,6 +199,16 @@ async def test_an_answer_that_does_not_fit_its_schema_is_given_with_a_note(
     assert (note in answer) if note else "note" not in answer
 
 
+async def test_an_answer_is_held_against_the_schema_whichever_page_of_the_list_gave_it(tmp_path: Path) -> None:
+    tools = [{"name": name, "inputSchema": PLAIN, "outputSchema": NUMBERED} for name in ("ok", "last")]
+    odd = an_odd_server(tools=tools, page=1, result={"content": [], "structuredContent": {"n": "x"}})
+    async with ServerBench(tmp_path, odd=odd) as bench:
+        await bench.servers.settle()
+
+        for name in (OK, "mcp__odd__last"):
+            assert "does not fit the schema" in await bench.call(name)
+
+
 async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: Path) -> None:
     tools = [
         {"name": "bad", "inputSchema": "a text"},
