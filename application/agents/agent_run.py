@@ -35,8 +35,9 @@ from quorum.application.review.review import Review
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
 from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,

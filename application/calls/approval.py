@@ -119,7 +119,7 @@ def find_comparison(call: BatchCall, state: BatchState) -> PlanComparison | None
     choice = state.events.state.plan_choice
     if choice is None or call.subject.tool != CREATE_PLAN:
         return None
-    from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
+    from quorum.domain.panel.plan_comparison import CHANGED, compare_plans
 
     comparison = compare_plans(choice)
     if render_plan_text(_read_plan(call)) == choice.plan.text:

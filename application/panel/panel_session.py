@@ -36,6 +36,7 @@ from quorum.domain.panel.panel_answer import (
     check_consensus,
     label_participants,
 )
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.replacing import replace
 
 _MOST_BYTES_BEFORE = 200_000
@@ -198,7 +199,7 @@ class ConsensusChoice:
         if self._refusal:
             raise ConsensusRefused(self._refusal)
         wanted = self._current.change(level=level, strategy=strategy)
-        warnings = check_consensus(wanted, self._events.phase.scope)
+        warnings = check_consensus(wanted, is_fast=self._events.phase.scope is PhaseScope.FAST)
         if wanted != self._current:
             await self._events.announce(ConsensusChanged(consensus=wanted))
             self._current = wanted

@@ -12,13 +12,8 @@ from quorum.domain.events.event import Event
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.review.signing import ApprovalSignature
-from quorum.domain.sessions.session_summary import (
-    LedgerRecord,
-    Pruned,
-    SessionChoice,
-    SessionSummary,
-    Verification,
-)
+from quorum.domain.sessions.ledger_chain import Verification
+from quorum.domain.sessions.session_summary import LedgerRecord, Pruned, SessionChoice, SessionSummary
 from quorum.domain.sessions.stored_session import StoredSession
 from quorum.domain.text.output import Content
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import cached_property
 
 from msgspec import Struct, field
 
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
@@ -102,25 +102,6 @@ def _sort_keys(value: JsonValue) -> JsonValue:
             return [_sort_keys(item) for item in value]
         case _:
             return value
-
-
-class CallEffect(StrEnum):
-    """What a call of another agent does, as far as its tool tells.
-
-    COMMAND runs a shell command, WRITE and EDIT change one file, PATCH may change several, READ shows a file,
-    SEARCH shows lines of files below a folder, LIST shows names; NOTE changes the caller's own notes and
-    nothing else. OTHER is everything that is not known.
-    """
-
-    COMMAND = "command"
-    WRITE = "write"
-    EDIT = "edit"
-    PATCH = "patch"
-    READ = "read"
-    SEARCH = "search"
-    LIST = "list"
-    NOTE = "note"
-    OTHER = "other"
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True):

@@ -13,9 +13,28 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.pattern import compile_once
+
+
+class CallEffect(StrEnum):
+    """What a call of another agent does, as far as its tool tells.
+
+    COMMAND runs a shell command, WRITE and EDIT change one file, PATCH may change several, READ shows a file,
+    SEARCH shows lines of files below a folder, LIST shows names; NOTE changes the caller's own notes and
+    nothing else. OTHER is everything that is not known.
+    """
+
+    COMMAND = "command"
+    WRITE = "write"
+    EDIT = "edit"
+    PATCH = "patch"
+    READ = "read"
+    SEARCH = "search"
+    LIST = "list"
+    NOTE = "note"
+    OTHER = "other"
+
 
 ToolKind: TypeAlias = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 """What kind of work a tool does, in the words of the Agent Client Protocol."""

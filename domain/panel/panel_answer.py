@@ -12,7 +12,6 @@ from quorum.domain.code_review.review_result import PartReview, ReviewResult, Tr
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import QuorumError
 from quorum.domain.panel.debate_record import DebateRecord
-from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.replacing import replace
 from quorum.domain.struct_json import Amount
 
@@ -293,15 +292,15 @@ class Consensus(Struct, frozen=True, kw_only=True):
         return replace(self, level=level or self.level, strategy=strategy or self.strategy)
 
 
-def check_consensus(consensus: Consensus, scope: PhaseScope = PhaseScope.FULL) -> tuple[str, ...]:
-    """Sentences about a combination, also with how far the session goes, that is possible but not advisable.
-    Raises ConsensusRefused for one that is not possible."""
+def check_consensus(consensus: Consensus, *, is_fast: bool = False) -> tuple[str, ...]:
+    """Sentences about a combination that is possible but not advisable, also in the scope fast. Raises
+    ConsensusRefused for one that is not possible."""
     if consensus.level is ConsensusLevel.SOLO and consensus.strategy is Strategy.DEBATE:
         raise ConsensusRefused(
             "the consensus level solo and the strategy debate do not go together, because a debate takes two "
             "models: choose the level ensemble, or the strategy quorum"
         )
-    if consensus.level is ConsensusLevel.ENSEMBLE and scope is PhaseScope.FAST:
+    if consensus.level is ConsensusLevel.ENSEMBLE and is_fast:
         return (
             "the consensus level ensemble and the scope fast work against each other: several models answer "
             "each prompt, which is slow, and none of them looks at a plan",

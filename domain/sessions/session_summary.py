@@ -100,39 +100,6 @@ class LedgerRecord(Struct, frozen=True, kw_only=True):
     redacted: bool = False
 
 
-class Verification(Struct, frozen=True, kw_only=True):
-    """What the check of a session's chain came to.
-
-    `broken_at` is the place of the first record that does not fit, with `reason` in words; `newer_at` that of
-    the first that only a newer version can verify, with the same where no other is broken. `redacted` are the
-    places whose payload was taken out on purpose, and `unrecorded` those of them of which there is no record,
-    as earlier versions made them. That a tail was cut off cannot be seen from inside: only by comparing `head`,
-    the hash of the last record, and `redaction_head`, that of the last redaction, with those noted elsewhere.
-    """
-
-    session_id: str
-    records: int
-    broken_at: int | None = None
-    newer_at: int | None = None
-    reason: str = ""
-    redacted: tuple[int, ...] = ()
-    unrecorded: tuple[int, ...] = ()
-    head: str = ""
-    redaction_head: str = ""
-
-    @property
-    def holds(self) -> bool:
-        """Whether every record fits."""
-        return self.broken_at is None and self.newer_at is None
-
-    @property
-    def flaw(self) -> str:
-        """What keeps it from holding, said of the session."""
-        if self.broken_at is not None:
-            return f"is broken at record {self.broken_at}: {self.reason}"
-        return "" if self.newer_at is None else f"cannot be verified: {self.reason}"
-
-
 def select_own_sessions(listed: Sequence[SessionSummary]) -> tuple[SessionSummary, ...]:
     """Those that a person began: all but those of subagents."""
     return tuple(each for each in listed if each.owner is None)

@@ -18,10 +18,11 @@ from quorum.domain.sessions.ledger_chain import (
     ChainCheck,
     ChainedRecord,
     RedactionEntry,
+    Verification,
     parse_payload,
     verify,
 )
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from quorum.domain.struct_json import Unfit, decode_struct, struct_to_json
 from quorum.domain.text.fuzzy import list_similar_names
 from quorum.domain.text.json_value import JsonObject

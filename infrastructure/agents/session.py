@@ -15,8 +15,9 @@ from quorum.application.ports.tools import Tool
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.turn.run_agent import TurnParts
 from quorum.domain.calls.execution import CallControls, Seal, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.conversation.session_kind import name_external_model
 from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask

@@ -14,6 +14,7 @@ from quorum.domain.conversation.session_kind import SessionKind, name_external_m
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.panel.panel_answer import Consensus, check_consensus
+from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.sessions.session_summary import LedgerRecord
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings, is_flag
@@ -356,4 +357,6 @@ def choose_consensus(
     )
     is_former = bool(state.session_id) and not is_flag(origins, "agent.phase_scope")
     scope = state.phase.scope if is_former else table.phase_scope
-    return ConsensusChoice(wanted, events=events, notices=check_consensus(wanted, scope))
+    return ConsensusChoice(
+        wanted, events=events, notices=check_consensus(wanted, is_fast=scope is PhaseScope.FAST)
+    )

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.replacing import replace

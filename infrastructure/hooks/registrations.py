@@ -5,15 +5,12 @@ Plain functions of hooks run in a thread that nobody has to wait for.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import importlib.util
 import inspect
 import sys
 import sysconfig
-import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextvars import copy_context
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TypeVar, cast
@@ -43,6 +40,7 @@ from quorum.domain.calls.hook_points import (
 )
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError, HookFailure, QuorumError
+from quorum.infrastructure.blocking import run_in_daemon_thread
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.program_tables import HookTable, find_current_name
 from quorum.infrastructure.execution.commands.environment import build_command_environment
@@ -54,39 +52,6 @@ from quorum.infrastructure.hooks.command_hook import CommandHook
 from quorum.infrastructure.own_code import find_name_conflict, list_own_folders
 
 _Result = TypeVar("_Result")
-
-
-async def run_in_daemon_thread(work: Callable[[], _Result]) -> _Result:
-    """Run `work` in a thread of its own and wait for its end.
-
-    Cancelled, it leaves the thread to itself: a function that hangs can hold up neither the turn nor, since
-    the thread is a daemon, the end of the program. What it still answers is dropped.
-    """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(result: _Result | None, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is not None:
-            answer.set_exception(error)
-        else:
-            answer.set_result(result)  # type: ignore[arg-type]
-
-    def run() -> None:
-        result: _Result | None = None
-        error: BaseException | None = None
-        try:
-            result = work()
-        except StopIteration as stop:  # a future cannot carry it
-            error = RuntimeError(f"raised StopIteration: {stop}")
-        except BaseException as raised:  # noqa: BLE001 - it travels to whoever awaits the answer
-            error = raised
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=copy_context().run, args=(run,), name="hook", daemon=True).start()
-    return await answer
 
 
 class PythonHook(UniformHook):

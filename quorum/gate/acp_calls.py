@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from quorum.application.ports.agents import ReportedCall
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.agent_forms import name_as_claude
 from quorum.gate.caller_calls import find_shell_text, is_plain_path, name_unknown, translate_call

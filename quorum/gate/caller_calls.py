@@ -6,7 +6,8 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.payload import (
     ANY_FIELDS,

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permission_rules import Answer

@@ -34,7 +34,6 @@ from quorum.domain.panel.panel_answer import (
     Strategy,
     check_consensus,
 )
-from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples
@@ -269,8 +268,8 @@ async def test_a_level_and_a_strategy_that_do_not_go_together_are_refused_by_nam
     with pytest.raises(ConsensusRefused, match="level solo and the strategy debate"):
         await room.choice.choose(strategy=Strategy.DEBATE)
     assert room.choice.current == Consensus()
-    assert "ensemble and the scope fast" in check_consensus(ENSEMBLE, PhaseScope.FAST)[0]
-    assert check_consensus(ENSEMBLE) == check_consensus(Consensus(), PhaseScope.FAST) == ()
+    assert "ensemble and the scope fast" in check_consensus(ENSEMBLE, is_fast=True)[0]
+    assert check_consensus(ENSEMBLE) == check_consensus(Consensus(), is_fast=True) == ()
 
 
 async def test_one_model_can_be_chosen_after_a_debate() -> None:

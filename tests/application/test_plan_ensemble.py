@@ -11,7 +11,7 @@ import pytest
 from quorum.application.conversation_session import ConversationSession
 from quorum.application.panel.panel_session import ConsensusChoice, ConsensusSession, PanelSession, PromptPanels
 from quorum.application.panel.participant_work import DraftPolicy
-from quorum.application.panel.plan_ensemble import PlanEnsemble, compare_plans
+from quorum.application.panel.plan_ensemble import PlanEnsemble
 from quorum.application.ports.workspace import OnLook
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
@@ -29,6 +29,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.panel.panel_answer import AnswerStatus, Consensus, ConsensusLevel, PanelForm, Strategy
+from quorum.domain.panel.plan_comparison import compare_plans
 from quorum.domain.plan.plan import PhaseScope
 from quorum.domain.plan.plan_text import parse_plan_text
 from quorum.domain.text.json_value import JsonObject, JsonValue

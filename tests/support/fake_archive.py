@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary, Verification
+from quorum.domain.sessions.ledger_chain import Verification
+from quorum.domain.sessions.session_summary import LedgerRecord, SessionSummary
 from tests.support.no_folder import NO_FOLDER
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
-from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.files.workspace import Workspace

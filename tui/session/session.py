@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quorum.application.view.session_view import SessionView
     from quorum.domain.code_review.review_result import ReviewResult
     from quorum.domain.events.event import CallLeaked
-    from quorum.domain.sessions.state import PastTurn, PastUndo
+    from quorum.domain.sessions.state import PastTurn
     from quorum.tui.screens.accounts.context_screen import ContextScreen
     from quorum.tui.screens.accounts.cost_screen import CostScreen
     from quorum.tui.screens.accounts.status_screen import StatusScreen
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from quorum.tui.screens.model_picker import ModelPicker
     from quorum.tui.screens.pager_screen import PagerScreen
     from quorum.tui.screens.permissions_screen import PermissionsScreen
-    from quorum.tui.screens.rewind.changes_screen import ChangesScreen
-    from quorum.tui.screens.rewind.file_plan_screen import TakeBack
-    from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
-    from quorum.tui.screens.rewind.turn_list import TurnList
     from quorum.tui.screens.session_picker import SessionPicker
     from quorum.tui.screens.subagent_screen import SubagentScreen
 
@@ -154,7 +150,7 @@ class Session:
         status = view.status
         self.agent = agent
         self._clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files
-        self._cwd = cwd
+        self.cwd = cwd
         self._status, self._view = status, view
         self._jobs_seen = 0
         self.facts = SessionFacts(status, clock=clock)
@@ -373,7 +369,7 @@ class Session:
         from quorum.tui.prompt_box.unsent import locate_state_folder
 
         exports = locate_state_folder() / "exports"
-        return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))
+        return str(await export_to(file, self.agent, folder=Path(self.cwd), exports=exports))
 
     def build_model_picker(self) -> ModelPicker:
         from quorum.tui.screens.model_picker import ModelPicker
@@ -386,25 +382,7 @@ class Session:
         async def archive() -> SessionArchive:
             return self.agent.record.archive
 
-        return SessionPicker(archive, cwd=self._cwd, present=self.agent.session_id)
-
-    def turn_list(self, take_back: TakeBack) -> TurnList:
-        """The turns that can be taken back."""
-        from quorum.tui.screens.rewind.turn_list import TurnList
-
-        return TurnList(self.agent, take_back, cwd=self._cwd)
-
-    def restore_screen(self, turn: PastTurn, take_back: TakeBack) -> RestoreScreen:
-        """What taking back this turn, and all after it, would change."""
-        from quorum.tui.screens.rewind.restore_screen import RestoreScreen
-
-        return RestoreScreen(self.agent, turn, take_back, cwd=self._cwd)
-
-    def redo_screen(self, undo: PastUndo, take_back: TakeBack) -> RedoScreen:
-        """What redoing this undo would change."""
-        from quorum.tui.screens.rewind.restore_screen import RedoScreen
-
-        return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
+        return SessionPicker(archive, cwd=self.cwd, present=self.agent.session_id)
 
     def build_cost_screen(self) -> CostScreen:
         """What was used so far, and what it cost."""
@@ -427,19 +405,13 @@ class Session:
                 loaded=self._status.instructions,
             )
 
-        return StatusScreen(self.agent, read_status, version=version, folder=self._cwd)
-
-    def build_changes_screen(self, take_back: TakeBack) -> ChangesScreen:
-        """What the session changed."""
-        from quorum.tui.screens.rewind.changes_screen import ChangesScreen
-
-        return ChangesScreen(self.agent, take_back, cwd=self._cwd)
+        return StatusScreen(self.agent, read_status, version=version, folder=self.cwd)
 
     def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
         """What a code review found."""
         from quorum.tui.screens.findings_screen import FindingsScreen
 
-        return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
+        return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self.cwd))
 
     def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
         """What a subagent does, or did."""

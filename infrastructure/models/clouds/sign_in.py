@@ -9,8 +9,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.blocking import run_in_daemon_thread
 from quorum.infrastructure.extras import is_installed, render_install_command
-from quorum.infrastructure.hooks.registrations import run_in_daemon_thread
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 
 _Found = TypeVar("_Found")

@@ -13,7 +13,7 @@ from typing import Protocol
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import ReviewRequested, TurnFinished
-from quorum.domain.sessions.ledger_chain import ChainedRecord, fork_records
+from quorum.domain.sessions.ledger_chain import ChainedRecord, Verification, fork_records
 from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
 from quorum.domain.sessions.session_facts import collect_facts, escape_surrogates
 from quorum.domain.sessions.session_ids import find_owner
@@ -21,7 +21,6 @@ from quorum.domain.sessions.session_summary import (
     LedgerRecord,
     Pruned,
     SessionSummary,
-    Verification,
     find_named_contents,
     find_named_manifests,
     is_list_of_files,

@@ -15,10 +15,9 @@ from msgspec import Struct
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, SealedFile, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile, build_seen_file
 from quorum.domain.calls.tool import PATCH_TOOL, RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, OutputKind, ToolTraits
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.patch import (

@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.searching import Glob, Walk

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quorum.domain.calls.execution import CallControls, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, CountedLook, OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.json_value import JsonObject

@@ -16,10 +16,9 @@ from msgspec import Struct
 
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, CountedLook, OutputKind, ToolTraits
 from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
 from quorum.domain.text.amounts import format_amount, format_megabytes, format_size

@@ -13,9 +13,8 @@ from msgspec import Struct
 from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind

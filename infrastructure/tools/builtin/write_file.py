@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Seal, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect
 from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.calls.tool_traits import CallEffect, OutputKind, ToolTraits
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread

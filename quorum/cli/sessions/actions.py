@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from quorum.application.ports.storage import BlobStore, Ledger, SessionArchive
     from quorum.application.review.signed_approval import Verify
     from quorum.domain.review.people import PeoplePolicy
-    from quorum.domain.sessions.session_summary import Verification
+    from quorum.domain.sessions.ledger_chain import Verification
     from quorum.infrastructure.audit.signed_export import SigningKey
 
 

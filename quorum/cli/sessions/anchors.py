@@ -19,7 +19,7 @@ from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive
-    from quorum.domain.sessions.session_summary import Verification
+    from quorum.domain.sessions.ledger_chain import Verification
 
 
 async def print_anchors(wish: AnchorOptions, store: SessionStore) -> int:

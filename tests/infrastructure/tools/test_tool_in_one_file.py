@@ -9,10 +9,10 @@ import pytest
 from quorum.acp_agent.tool_calls import choose_kind, render_title
 from quorum.application.view.entries import Batch, Call, LookSummary, Phase
 from quorum.domain.calls.execution import Outcome, Seal, ToolExecutionContext
-from quorum.domain.calls.packet import CallEffect, ReviewPacket
+from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.server_tools import OfferedTools
 from quorum.domain.calls.tool import RiskLevel, ToolCall
-from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.calls.tool_traits import CallEffect, find_traits
 from quorum.domain.review.permission_rules import Answer, Rule, Subject, find_matching_rules
 from quorum.gate.dialects import read_own_call
 from quorum.gate.payload import BadPayload

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from quorum.application.ports.agents import ReportedCall, ReportedDiff
-from quorum.domain.calls.packet import CallEffect, ProposedCall
+from quorum.domain.calls.packet import ProposedCall
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.gate.acp_calls import read_reported_call
 
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from quorum.domain.calls.packet import CallEffect
+from quorum.domain.calls.tool_traits import CallEffect
 from quorum.gate.agent_forms import name_as_claude
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.payload import (

@@ -35,7 +35,9 @@ class RewindController:
         if (turn := session.last_turn) is None:
             self._host.refuse(_NO_TURN)
         else:
-            self._host.app.push_screen(session.restore_screen(turn, self._take_back))
+            from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+
+            self._host.app.push_screen(RestoreScreen(session.agent, turn, self._take_back, cwd=session.cwd))
 
     def action_rewind(self) -> None:
         """Show the turns, to go back to before one of them."""
@@ -44,7 +46,9 @@ class RewindController:
         if session.last_turn is None:
             self._host.refuse(_NO_TURN)
         else:
-            self._host.app.push_screen(session.turn_list(self._take_back))
+            from quorum.tui.screens.rewind.turn_list import TurnList
+
+            self._host.app.push_screen(TurnList(session.agent, self._take_back, cwd=session.cwd))
 
     def action_redo(self) -> None:
         """Show what redoing the last undo would change."""
@@ -53,18 +57,21 @@ class RewindController:
         if (undo := session.agent.rewind.last_undo) is None:
             self._host.refuse(_NO_UNDO)
             return
+        from quorum.tui.screens.rewind.restore_screen import RedoScreen
 
         async def redo(task: QueuedTask, _: str) -> QuorumError | None:
             failure = await self.perform(task)
             self._continue_redone(session, undo)
             return failure
 
-        self._host.app.push_screen(session.redo_screen(undo, redo))
+        self._host.app.push_screen(RedoScreen(session.agent, undo, redo, cwd=session.cwd))
 
     def action_show_diff(self) -> None:
         """Show what the session changed, file by file."""
         if (session := self._current.require_session("look at its changes")) is not None:
-            self._host.app.push_screen(session.build_changes_screen(self._take_back))
+            from quorum.tui.screens.rewind.changes_screen import ChangesScreen
+
+            self._host.app.push_screen(ChangesScreen(session.agent, self._take_back, cwd=session.cwd))
 
     async def _take_back(self, task: QueuedTask, prompt: str) -> QuorumError | None:
         """Have a turn taken back, in line with the turns; why that failed, if it did.
