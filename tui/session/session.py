@@ -1,6 +1,6 @@
 """The session behind the screen: its agent, what is known of it, and what the person may see and change of it.
 
-Loaded when the agent is there; the screens that open over the chat are loaded when they are first wanted.
+Loaded when the agent is there.
 """
 
 from __future__ import annotations
@@ -24,23 +24,11 @@ from quorum.tui.keys.slash_commands import DROP, LEAVE
 from quorum.tui.screens.accounts.spending import format_cost, render_spending
 
 if TYPE_CHECKING:
-    from quorum.application.ports.storage import SessionArchive
     from quorum.application.session.agent_session import AgentSession
-    from quorum.application.view.entries import Call, FollowedSubagent
     from quorum.application.view.session_view import SessionView
-    from quorum.domain.code_review.review_result import ReviewResult
     from quorum.domain.events.event import CallLeaked
+    from quorum.domain.events.session import InstructionsLoaded
     from quorum.domain.sessions.state import PastTurn
-    from quorum.tui.screens.accounts.context_screen import ContextScreen
-    from quorum.tui.screens.accounts.cost_screen import CostScreen
-    from quorum.tui.screens.accounts.status_screen import StatusScreen
-    from quorum.tui.screens.findings_screen import FindingsScreen
-    from quorum.tui.screens.inbox_screen import InboxScreen
-    from quorum.tui.screens.model_picker import ModelPicker
-    from quorum.tui.screens.pager_screen import PagerScreen
-    from quorum.tui.screens.permissions_screen import PermissionsScreen
-    from quorum.tui.screens.session_picker import SessionPicker
-    from quorum.tui.screens.subagent_screen import SubagentScreen
 
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
@@ -149,7 +137,7 @@ class Session:
     def __init__(self, agent: AgentSession, view: SessionView, *, cwd: str, clock: Callable[[], float]) -> None:
         status = view.status
         self.agent = agent
-        self._clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files
+        self.clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files
         self.cwd = cwd
         self._status, self._view = status, view
         self._jobs_seen = 0
@@ -172,6 +160,11 @@ class Session:
         return changed or jobs != self._jobs_seen
 
     @property
+    def instructions(self) -> InstructionsLoaded | None:
+        """Those in force, None while none are known."""
+        return self._status.instructions
+
+    @property
     def leaked_call(self) -> CallLeaked | None:
         """The last call in the text of an answer that a setting would have had read."""
         return self._status.leaked_call
@@ -189,7 +182,7 @@ class Session:
         changed = f"{format_amount(len(files), 'file')} changed +{added:,} −{removed:,}" if files else ""
         used = f"tokens: {self.facts.used}" if self.facts.used else ""
         parts = [part for part in (used, changed) if part]
-        return [" · ".join([*parts, format_duration(self._clock() - self._begun)])] if parts else []
+        return [" · ".join([*parts, format_duration(self.clock() - self._begun)])] if parts else []
 
     @property
     def can_be_resumed(self) -> bool:
@@ -370,74 +363,3 @@ class Session:
 
         exports = locate_state_folder() / "exports"
         return str(await export_to(file, self.agent, folder=Path(self.cwd), exports=exports))
-
-    def build_model_picker(self) -> ModelPicker:
-        from quorum.tui.screens.model_picker import ModelPicker
-
-        return ModelPicker(self.agent, has_model=self.facts.has_model)
-
-    def build_session_picker(self) -> SessionPicker:
-        from quorum.tui.screens.session_picker import SessionPicker
-
-        async def archive() -> SessionArchive:
-            return self.agent.record.archive
-
-        return SessionPicker(archive, cwd=self.cwd, present=self.agent.session_id)
-
-    def build_cost_screen(self) -> CostScreen:
-        """What was used so far, and what it cost."""
-        from quorum.tui.screens.accounts.cost_screen import CostScreen
-
-        return CostScreen(self.facts.book, self.agent.spending.standings)
-
-    def build_status_screen(self, version: str) -> StatusScreen:
-        """All that holds in this session."""
-        from quorum.tui.screens.accounts.status_screen import StatusFacts, StatusScreen
-
-        def read_status() -> StatusFacts:
-            return StatusFacts(
-                title=self.facts.title,
-                model=self.facts.model_with_effort,
-                used=self.facts.used,
-                sandbox=self.facts.sandbox,
-                context=self.context,
-                mode=self.mode_label,
-                loaded=self._status.instructions,
-            )
-
-        return StatusScreen(self.agent, read_status, version=version, folder=self.cwd)
-
-    def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
-        """What a code review found."""
-        from quorum.tui.screens.findings_screen import FindingsScreen
-
-        return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self.cwd))
-
-    def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
-        """What a subagent does, or did."""
-        from quorum.tui.screens.subagent_screen import SubagentScreen
-
-        return SubagentScreen(subagent, self.agent)
-
-    def build_inbox_screen(self) -> InboxScreen:
-        """The decisions that wait in any session."""
-        from quorum.tui.screens.inbox_screen import InboxScreen
-
-        return InboxScreen(self.agent.inbox, clock=self._clock)
-
-    def build_context_screen(self) -> ContextScreen:
-        """What fills the model's window."""
-        from quorum.tui.screens.accounts.context_screen import ContextScreen
-
-        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
-
-    def build_permissions_screen(self) -> PermissionsScreen:
-        from quorum.tui.screens.permissions_screen import PermissionsScreen
-
-        return PermissionsScreen(self.agent.rules)
-
-    async def build_pager(self, call: Call) -> PagerScreen:
-        """The whole output of a call. Raises BlobError where it is gone."""
-        from quorum.tui.screens.pager_screen import open_pager
-
-        return await open_pager(call, self.agent)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from quorum.tui.chat.controllers.host import CHANGES, ChatHost, CurrentSession
 
 if TYPE_CHECKING:
+    from quorum.application.ports.storage import SessionArchive
     from quorum.tui.agent.opening import Wanted
     from quorum.tui.session.session import Session
 
@@ -54,8 +55,17 @@ class SessionController:
 
     def action_resume_session(self) -> None:
         """Let the person pick a session to continue with."""
-        if (session := self._current.get_resting("choose a session")) is not None:
-            self._host.app.push_screen(session.build_session_picker(), self._open_picked_session)
+        if (session := self._current.get_resting("choose a session")) is None:
+            return
+        from quorum.tui.screens.session_picker import SessionPicker
+
+        async def get_archive() -> SessionArchive:
+            return session.agent.record.archive
+
+        self._host.app.push_screen(
+            SessionPicker(get_archive, cwd=session.cwd, present=session.agent.session_id),
+            self._open_picked_session,
+        )
 
     def resume_by_id(self, name: str) -> None:
         self._open_picked_session(name)

@@ -133,7 +133,9 @@ class SettingsController:
         if name:
             self._host.run_worker(self._set_model(session, name), group=CHANGES)
         else:
-            self._host.app.push_screen(session.build_model_picker())
+            from quorum.tui.screens.model_picker import ModelPicker
+
+            self._host.app.push_screen(ModelPicker(session.agent, has_model=session.facts.has_model))
 
     async def _set_model(self, session: Session, name: str) -> None:
         if problem := await session.set_model(name):
@@ -238,4 +240,8 @@ class SettingsController:
     def action_show_permissions(self) -> None:
         if (session := self._current.require_session("look at the rules")) is not None:
             # What is judged there changes what the mode asks about.
-            self._host.app.push_screen(session.build_permissions_screen(), lambda _: self._host.refresh_state())
+            from quorum.tui.screens.permissions_screen import PermissionsScreen
+
+            self._host.app.push_screen(
+                PermissionsScreen(session.agent.rules), lambda _: self._host.refresh_state()
+            )

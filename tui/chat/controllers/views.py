@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
@@ -33,17 +34,40 @@ class ViewController:
 
     def action_show_cost(self) -> None:
         if (session := self._current.require_session("nothing was used yet; look")) is not None:
-            self._host.app.push_screen(session.build_cost_screen())
+            from quorum.tui.screens.accounts.cost_screen import CostScreen
+
+            self._host.app.push_screen(CostScreen(session.facts.book, session.agent.spending.standings))
 
     def action_show_status(self) -> None:
-        if (session := self._current.require_session("look at the status")) is not None:
-            app = self._host.app
-            app.push_screen(session.build_status_screen(app.version if isinstance(app, Looks) else ""))
+        """Show all that holds in this session."""
+        if (session := self._current.require_session("look at the status")) is None:
+            return
+        from quorum.tui.screens.accounts.status_screen import StatusFacts, StatusScreen
+
+        def read_status() -> StatusFacts:
+            return StatusFacts(
+                title=session.facts.title,
+                model=session.facts.model_with_effort,
+                used=session.facts.used,
+                sandbox=session.facts.sandbox,
+                context=session.context,
+                mode=session.mode_label,
+                loaded=session.instructions,
+            )
+
+        app = self._host.app
+        version = app.version if isinstance(app, Looks) else ""
+        app.push_screen(StatusScreen(session.agent, read_status, version=version, folder=session.cwd))
 
     def action_show_context(self) -> None:
         """Show what fills the model's window."""
         if (session := self._current.require_session("look at the context")) is not None:
-            self._host.app.push_screen(session.build_context_screen())
+            from quorum.tui.screens.accounts.context_screen import ContextScreen
+
+            agent = session.agent
+            self._host.app.push_screen(
+                ContextScreen(agent.context.account, agent.models.current, agent.mask.mask_text)
+            )
 
     def action_show_skills(self) -> None:
         if (session := self._current.require_session("look at the skills")) is not None:
@@ -154,14 +178,19 @@ class ViewController:
         if (session := self._current.require_session("look at the findings")) is None:
             return
         if (result := find_review_result(self._transcript.entries, panel_id)) is not None:
-            self._host.app.push_screen(session.build_findings_screen(result))
+            from quorum.tui.screens.findings_screen import FindingsScreen
+
+            reviewed = session.agent.reviewed_files
+            self._host.app.push_screen(FindingsScreen(result, reviewed, workspace=Path(session.cwd)))
         else:
             self._host.refuse("there is no code review on the screen; /review begins one")
 
     def action_show_inbox(self) -> None:
         """Show the decisions that wait in any session."""
         if (session := self._current.require_session("look at the inbox")) is not None:
-            self._host.app.push_screen(session.build_inbox_screen())
+            from quorum.tui.screens.inbox_screen import InboxScreen
+
+            self._host.app.push_screen(InboxScreen(session.agent.inbox, clock=session.clock))
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
@@ -196,9 +225,10 @@ class ViewController:
     async def _open_output(self, session: Session, call: Call) -> None:
         """It may have to be fetched from another machine: the screen stays as it is until then."""
         from quorum.domain.errors import BlobError
+        from quorum.tui.screens.pager_screen import open_pager
 
         try:
-            self._host.app.push_screen(await session.build_pager(call))
+            self._host.app.push_screen(await open_pager(call, session.agent))
         except BlobError as error:
             self._host.refuse(str(error))
 
@@ -207,7 +237,9 @@ class ViewController:
         if (session := self._current.require_session("look at a task")) is None:
             return
         if (subagent := find_subagent(self._transcript.entries, session_id)) is not None:
-            self._host.app.push_screen(session.build_subagent_screen(subagent))
+            from quorum.tui.screens.subagent_screen import SubagentScreen
+
+            self._host.app.push_screen(SubagentScreen(subagent, session.agent))
         else:
             self._host.refuse("that task is not on the screen")
 
