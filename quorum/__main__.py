@@ -223,8 +223,9 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     from quorum.code_change import watch_own_code
     from quorum.errors import ForkedCommand, RestartedCommand, UsageError
     from quorum.standard_streams import release_streams
-    from quorum.thread_memory import share_scarce_memory
+    from quorum.thread_sharing import share_interpreter, share_scarce_memory
 
+    share_interpreter()
     share_scarce_memory()
     watch_own_code()
     try:

@@ -18,10 +18,6 @@ from quorum.errors import UsageError
 if TYPE_CHECKING:
     from quorum.tui.terminal.early_prompt import EarlyPrompt
 
-# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
-# among them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
-_SWITCH_SECS = 0.0005
-
 
 @contextmanager
 def take_terminal(
@@ -39,7 +35,6 @@ def take_terminal(
 
     Raises UsageError where there is no terminal for the app.
     """
-    sys.setswitchinterval(_SWITCH_SECS)
     if headless or os.environ.get("TEXTUAL_DRIVER"):
         yield None
         return

@@ -23,6 +23,7 @@ from msgspec import Struct, field
 from quorum.domain.review.path_policy import OwnCode, PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.domain.text.pattern import compile_once
+from quorum.infrastructure.blocking import walk_alone
 from quorum.infrastructure.execution.sandbox.repository_places import find_marker, list_obeyed_places
 from quorum.infrastructure.files.mounts import are_local
 
@@ -200,7 +201,7 @@ def find_guarded(
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
-    with usable.hold(check) if usable is not None else nullcontext():
+    with usable.hold(check) if usable is not None else nullcontext(), walk_alone():
         return _Search(policy, entries, most, usable, check).search(tops)
 
 

@@ -1,26 +1,16 @@
-"""Keeping what files hold before a call may change them, and telling afterwards what it changed.
-
-{"roots": [...], "complete": true, "base": sha256 or null, "files": {path: state or null}}
-
-A state has only those of `kind`, `mode`, `size`, `sha256`, `target`, `unkept` that say something; null stands
-for a file of the base that is gone.
-"""
+"""Keeping what files hold before a call may change them, and telling afterwards what it changed."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import compress
-from operator import is_not
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from quorum.application.cancellation import raise_if_cancelled, run_off_loop
@@ -31,7 +21,6 @@ from quorum.domain.calls.effects import (
     ChangeKind,
     Effects,
     FileChange,
-    FileKind,
     FileLook,
     FileMark,
     FileState,
@@ -47,6 +36,7 @@ from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.searching import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex, open_saved_index
+from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.reading import (
     LARGEST_BYTES,
     FileContent,
@@ -76,11 +66,11 @@ class Survey(Struct):
         self.states[path] = state
         self.kept_bytes += count_stored_bytes(state)
 
-    def leave(self, refused: Sequence[tuple[ReadBatch, str]]) -> None:
-        """Know of these files, which must not be read, no more than their marks."""
-        for batch, why in refused:
-            for path in batch.paths:
-                self.know(path, build_unread_state(self.marks[path], why))
+    def leave(self, paths: Iterable[str], why: str) -> None:
+        """Know of these files, which must not be read, no more than their marks: none has a content."""
+        states, marks = self.states, self.marks
+        for path in paths:
+            states[path] = build_unread_state(marks[path], why)
 
     def list_improvable(self) -> frozenset[str]:
         """Files of which more may become known when all are looked at again."""
@@ -120,6 +110,7 @@ _BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1_000
 # Files up to this size take as long to open as to read.
 _SMALL_BYTES = 256
+_VAIN_FILES = 5_000
 _NO_ROOM = "too much is kept already"
 NO_TIME = "there was no time to read it"
 
@@ -128,8 +119,9 @@ class KeepLimits(Struct, frozen=True, kw_only=True):
     """Bytes of one file and of all, and seconds of waiting before and of reading after a call.
 
     Once a call had to go on without some files, later ones wait for `later_secs`, until the rest was read in
-    the background. Where more than `again_files` files are without a content, a call takes only those that were
-    read since.
+    the background; so does the first where more than `awaited_files` are to be read, the most of which it would
+    have to go on without. Where more than `again_files` files are without a content, a call takes only those
+    that were read since.
 
     So many seconds after the session has come up, `early_files` or more are read before there is any call.
     """
@@ -141,6 +133,7 @@ class KeepLimits(Struct, frozen=True, kw_only=True):
     after_secs: float = 3.0
     early_secs: float = 1.0
     early_files: int = 1_000
+    awaited_files: int = 100_000
     again_files: int = 1_000
 
 
@@ -284,12 +277,13 @@ class WorkspaceKeeper:
             return
         fewest = self._limits.early_files
         if await self._keep_ahead(fewest) >= fewest:
-            await self._store_list_early()
+            await self._store_list_early(completes=True)
 
-    async def _store_list_early(self) -> None:
-        """Make and store the list of all files of a large workspace, which takes the first call seconds."""
+    async def _store_list_early(self, *, completes: bool = False) -> None:
+        """Make and store the list of all files of a large workspace, which takes the first call seconds, unless
+        there is one; where this `completes` it, unless that has the contents of all."""
         await self._is_idle.wait()
-        if self._known is None:
+        if self._known is None or (completes and self._known.again):
             async with self._listing_early:
                 with suppress(LedgerError):  # the call that needs it reports that
                     await self._keep(None, lambda _done, _all: None)
@@ -303,6 +297,8 @@ class WorkspaceKeeper:
     async def _keep_unread(self, fewest: int) -> int:
         await self._cache.recall()
         look = await self._watch.follow()
+        if len(look.marks) > self._limits.awaited_files:
+            await self._store_list_early()  # to read them takes longer than a person may take for a prompt
         try:
             await self._read_ahead(look, fewest)
         finally:  # also for what was read until then
@@ -463,16 +459,20 @@ class WorkspaceKeeper:
 
         What the look has taken since `begun` counts, up to half.
         """
-        most = self._limits.later_secs if whole and self._is_late else self._limits.before_secs
+        unread, left = survey.unread, list[str]()
+        is_vain = whole and len(unread) > self._limits.awaited_files
+        if is_vain:  # those that come first: to put all in order takes longer than there is
+            unread, left = unread[:_VAIN_FILES], unread[_VAIN_FILES:]
+        most = self._limits.later_secs if is_vain or (whole and self._is_late) else self._limits.before_secs
         secs = max(most - (time.monotonic() - begun), most / 2)
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=secs)
         waiting: list[FileContent] = []
-        known, done, is_late = len(survey.states), 0, self._is_late and bool(survey.left)
-        refused: list[tuple[ReadBatch, str]] = []
-        for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
+        known, done, is_late = len(survey.states), 0, is_vain or (self._is_late and bool(survey.left))
+        refused: list[tuple[Sequence[str], str]] = [(left, NO_TIME)] if left else []
+        for batch in await asyncio.to_thread(budget.split, unread, survey.marks):
             if (why := budget.find_refusal(batch)) is not None:
                 is_late |= why == NO_TIME
-                refused.append((batch, why))
+                refused.append((batch.paths, why))
                 continue
             if done:
                 report(known + done, len(survey.marks))
@@ -481,7 +481,8 @@ class WorkspaceKeeper:
             await self._cache.store(waiting)
             waiting = await run_in_thread(partial(self._read, batch.paths))
             survey.add(waiting)
-        await run_off_loop(partial(survey.leave, refused), *(batch.paths for batch, _ in refused))
+        for paths, why in refused:
+            await run_off_loop(partial(survey.leave, paths, why), paths)
         if whole:
             self._is_late = is_late
         return waiting
@@ -583,113 +584,3 @@ def open_keeper(
         own_paths=[str(path) for path in own],
         saved_index=open_saved_index(settings, environ, reader.policy, record, reader.holds_secret),
     )
-
-
-# A list that differs from its base in more than this part of it is stored whole.
-_MOST_CHANGED = 1 / 8
-
-
-class Base(Struct, frozen=True):
-    """A list that was stored whole, to which later ones refer."""
-
-    sha256: str
-    states: Mapping[str, FileState]
-
-
-class Manifest(Struct, frozen=True):
-    """A list as it is stored; that of all files where `base` is None."""
-
-    kept: KeptFiles
-    base: str | None = None
-    gone: frozenset[str] = frozenset()
-
-    def lay_over(self, base: Manifest) -> KeptFiles:
-        """All files, where this is a list of those that differ from the base."""
-        states = {path: state for path, state in base.kept.states.items() if path not in self.gone}
-        return KeptFiles(
-            roots=self.kept.roots, states={**states, **self.kept.states}, complete=self.kept.complete
-        )
-
-
-def encode(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
-    """The list as bytes, and whether it was written whole. Files whose names are secrets are left out."""
-    if base is not None:
-        states, then = kept.states, base.states.get
-        # Most states are the very same objects; there can be hundreds of thousands: no loop of ours for those.
-        others = compress(states.items(), map(is_not, states.values(), map(then, states)))
-        changed = {path: state for path, state in others if then(path) != state}
-        gone = base.states.keys() - states.keys()
-        if len(changed) + len(gone) <= len(base.states) * _MOST_CHANGED:
-            return _read_bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
-    return _read_bytes(kept, None, kept.states, holds_secret), True
-
-
-def decode(content: bytes) -> Manifest:
-    """The list that the bytes hold. Raises LedgerError where they hold none."""
-    try:
-        given = json.loads(content)
-        states = {path: _read_state(fields) for path, fields in given["files"].items() if fields is not None}
-        gone = frozenset(path for path, fields in given["files"].items() if fields is None)
-        roots, complete, base = given["roots"], given["complete"], given["base"]
-        return Manifest(KeptFiles(roots=tuple(roots), states=states, complete=complete), base, gone)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LedgerError(
-            "a stored list of files cannot be read: it is damaged, or a newer quorum wrote it; update quorum"
-        ) from error
-
-
-def _read_bytes(
-    kept: KeptFiles,
-    base: str | None,
-    files: Mapping[str, FileState | None],
-    holds_secret: Callable[[bytes], bool],
-) -> bytes:
-    def write(roots: Iterable[str], listed: Iterable[str]) -> bytes:
-        entries = {path: None if (state := files[path]) is None else _list_fields(state) for path in listed}
-        head = {"roots": [*roots], "complete": kept.complete, "base": base, "files": entries}
-        try:
-            return msgspec.json.encode(head)
-        except UnicodeEncodeError:  # some names are no UTF-8
-            return json.dumps(head, separators=(",", ":")).encode("ascii")
-
-    def is_no_secret(path: str) -> bool:
-        return not holds_secret(path.encode("utf-8", "surrogateescape"))
-
-    listed = sorted(files)
-    content = write(kept.roots, listed)
-    if holds_secret(content):
-        content = write(filter(is_no_secret, kept.roots), filter(is_no_secret, listed))
-    return content
-
-
-def _list_fields(state: FileState) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {"kind": state.kind.value, "mode": state.mode}
-    if state.size:
-        fields["size"] = state.size
-    if state.sha256 is not None:
-        fields["sha256"] = state.sha256
-    if state.target is not None:
-        fields["target"] = state.target
-    if state.unkept is not None:
-        fields["unkept"] = state.unkept
-    return fields
-
-
-def _read_state(fields: Mapping[str, object]) -> FileState:
-    kind, mode, size = _read_word(fields["kind"]), fields["mode"], fields.get("size", 0)
-    if kind is None or not isinstance(mode, int) or not isinstance(size, int):
-        raise TypeError("a kind is not a word, or a mode or size is not a number")
-    return FileState(
-        kind=FileKind(kind),
-        mode=mode,
-        size=size,
-        sha256=_read_word(fields.get("sha256")),
-        target=_read_word(fields.get("target")),
-        unkept=_read_word(fields.get("unkept")),
-    )
-
-
-def _read_word(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError("a word is not text")
-    return value

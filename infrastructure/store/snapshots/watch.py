@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from quorum.domain.calls.effects import FileLook, FileMark
 from quorum.domain.text.paths import is_below_any
-from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.blocking import Stop, run_in_thread, walk_alone
 from quorum.infrastructure.files import inotify
 from quorum.infrastructure.files.inotify import FolderEvent, Inotify, read_watch_limit
 from quorum.infrastructure.files.mounts import are_local
@@ -48,8 +48,9 @@ class _Folder(Struct):
 class WatchedTree:
     """Marks of all files below `roots`, but for the paths in `passed_over` and what lies below them.
 
-    `is_over` is asked with each number of files whether to stop; a tree that had to is not `complete`. Without
-    `events`, or with more than `most_folders`, the tree is not `live`: it stays as it was at first.
+    It has at most so many files, and `is_over` is asked after each whether to stop; a tree that had to is not
+    `complete`. Without `events`, or with more than `most_folders`, the tree is not `live`: it stays as it was at
+    first.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class WatchedTree:
         roots: Iterable[str],
         *,
         passed_over: frozenset[str],
-        is_over: Callable[[int], bool],
+        most_files: int,
+        is_over: Callable[[], bool],
         events: Inotify | None = None,
         most_folders: int = 0,
     ) -> None:
@@ -65,6 +67,7 @@ class WatchedTree:
         self.complete = True
         self._roots = tuple(roots)
         self._passed_over = passed_over
+        self._most_files = most_files
         self._is_over = is_over
         self._events = events
         self._most_folders = most_folders
@@ -220,19 +223,26 @@ class WatchedTree:
     def _enter(self, path: str) -> _Folder | None:
         """Take in what is in one folder. It is watched first, so that nothing is missed meanwhile."""
         folder = _Folder(self._watch(path))
+        marks, passed_over = self.marks, self._passed_over
         for entry in _list_entries(path):
-            if entry.path in self._passed_over:
+            inside = entry.path
+            if inside in passed_over:
                 continue
             try:
-                if not entry.is_dir(follow_symlinks=False):
-                    self._add(entry.path, entry.stat(follow_symlinks=False), folder)
-                    if self._is_over(len(self.marks)):
-                        self.complete = False
-                        return None
-                elif not entry.path.endswith(SKIPPED):
-                    folder.folders.add(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    if not inside.endswith(SKIPPED):
+                        folder.folders.add(inside)
+                    continue
+                status = entry.stat(follow_symlinks=False)
             except OSError:  # gone between two system calls
                 continue
+            marks[inside] = build_mark(status)
+            folder.files.add(inside)
+            if status.st_nlink > 1:
+                self._linked.add(inside)
+            if len(marks) >= self._most_files or self._is_over():
+                self.complete = False
+                return None
         self._folders[path] = folder
         return folder
 
@@ -489,14 +499,16 @@ class WorkspaceWatch:
     def _build(self, longest_secs: float, stop: Stop) -> WatchedTree:
         """Look at all files, and from now on at what changes, if that can be."""
         self._forget()
-        self._deadline = self._clock() + longest_secs
-        tree = WatchedTree(
-            self._roots,
-            passed_over=self._passed_over,
-            is_over=lambda files: files >= self._most_files or self._clock() > self._deadline or stop.is_asked,
-            events=self._open_events(),
-            most_folders=read_watch_limit() // 2,
-        )
+        with walk_alone():
+            self._deadline = self._clock() + longest_secs
+            tree = WatchedTree(
+                self._roots,
+                passed_over=self._passed_over,
+                most_files=self._most_files,
+                is_over=lambda: self._clock() > self._deadline or stop.is_asked,
+                events=self._open_events(),
+                most_folders=read_watch_limit() // 2,
+            )
         if tree.live:
             self._tree = tree
         elif tree.complete or len(tree.marks) >= self._most_files:  # more time would not help

@@ -324,7 +324,7 @@ class _Sessions:
         from quorum.infrastructure.bootstrap import build_session
         from quorum.infrastructure.session_inputs import SessionInputs
         from quorum.infrastructure.trust_decisions import open_trust_decisions
-        from quorum.thread_memory import share_arena
+        from quorum.thread_sharing import share_arena
         from quorum.tui.keys.slash_commands import RESERVED_NAMES
 
         share_arena()

@@ -21,7 +21,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.ledger_chain import encode_payload, redact_record
 from quorum.domain.sessions.session_summary import LatestSession, NamedSession, PickedSession
 from quorum.domain.text.output import StyleChange
-from quorum.infrastructure.store.snapshots.keeper import encode
+from quorum.infrastructure.store.snapshots.manifest import encode
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
 from tests.support.pictures import an_image, png

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
+from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, FileState, KeptFiles, is_same
 from quorum.domain.errors import LedgerError
 from quorum.infrastructure.store.snapshots.keeper import (
     _STEP_FILES,
     BATCH_FILES,
-    Base,
     Budget,
     KeepLimits,
-    decode,
-    encode,
 )
+from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader, OpenFolders
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig
@@ -448,6 +446,50 @@ async def test_the_first_call_in_a_large_workspace_stores_only_what_has_changed_
     assert listed.base is not None
     assert list(listed.kept.states) == [str(root / "a")]
     assert (await rig.keeper.load(kept.manifest)).states == kept.states
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_a_call_does_not_wait_where_most_files_would_be_left_out_in_any_case(root: Path) -> None:
+    for number in range(3):
+        old(root / str(number), str(number))
+    wait = KeepLimits(awaited_files=2, before_secs=60.0, later_secs=-1.0)
+    rig = RewindRig(root, limits=wait)
+    assert set(unkept(await rig.keeper.keep(), root).values()) == {"there was no time to read it"}
+    (root / "0").unlink()
+    assert set(unkept(await RewindRig(root, limits=wait).keeper.keep(), root).values()) == {None}
+
+
+def test_a_list_leaves_out_names_that_are_secrets_beside_names_that_are_no_utf_8() -> None:
+    names = ["/w/a", f"/w/{SECRET.decode()}", "/w/" + b"\xff".decode("utf-8", "surrogateescape")]
+    states = {name: FileState(kind=FileKind.FILE, mode=0o644, unkept="it is sensitive") for name in names}
+
+    content, _ = encode(
+        KeptFiles(roots=("/w",), states=states, complete=True), None, lambda text: SECRET in text
+    )
+
+    assert decode(content).kept.states == {name: states[name] for name in (names[0], names[2])}
+
+
+@pytest.mark.usefixtures("far_clock", "on_local_disks")
+async def test_the_files_of_a_huge_workspace_are_listed_before_they_are_read_and_anew_afterwards(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        old(root / name, name)
+    limits = KeepLimits(early_secs=0, early_files=2, awaited_files=2, later_secs=-1.0)
+    rig, bases, reads = RewindRig(root, limits=limits), list[tuple[Base | None, int]](), ReadPaths(monkeypatch)
+
+    def note(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+        bases.append((base, len(reads.paths)))
+        return encode(kept, base, holds_secret)
+
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.keeper.encode", note)
+    await early(rig)
+
+    assert [read for _, read in bases] == [0, 3]
+    kept = await rig.keeper.keep()
+    assert set(unkept(kept, root).values()) == {None}
+    assert reads.take() == ["a", "b", "c"]
 
 
 @pytest.mark.usefixtures("far_clock", "on_local_disks")

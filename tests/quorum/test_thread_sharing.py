@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only glibc rese
 _MEASURE = """
 import resource, sys, threading
 from pathlib import Path
-from quorum.thread_memory import share_arena, share_scarce_memory
+from quorum.thread_sharing import share_arena, share_scarce_memory
 
 if sys.argv[1] == "limited":
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -54,7 +54,7 @@ def test_threads_share_an_arena_where_they_are_told_to() -> None:
 
 _FILL = """
 import mmap, resource, threading
-from quorum.thread_memory import share_scarce_memory
+from quorum.thread_sharing import share_scarce_memory
 
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 share_scarce_memory()
