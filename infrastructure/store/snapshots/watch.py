@@ -49,8 +49,8 @@ class WatchedTree:
     """Marks of all files below `roots`, but for the paths in `passed_over` and what lies below them.
 
     It has at most so many files, and `is_over` is asked after each whether to stop; a tree that had to is not
-    `complete`. Without `events`, or with more than `most_folders`, the tree is not `live`: it stays as it was at
-    first.
+    `complete`. Without `events`, or with more than `most_folders`, the tree is not `live`: it stays as it was
+    at first.
     """
 
     def __init__(
