@@ -12,6 +12,7 @@ from pathlib import Path
 from quorum.domain.calls.effects import FileKind
 from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import EffectChoice, LayerEffect, LayerEffectKind
+from quorum.domain.text.git_head import is_commit
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from quorum.infrastructure.staging.change_journal import (
     ChangePlan,
@@ -103,8 +104,9 @@ class EffectsPlanner:
             return ChangePlan(steps=())
         is_made = (step for step in steps if step.path == INDEX and not self._is_index_whole)
         index = next((self._stage / str(step.number) for step in is_made), None)
-        if refs or index is not None:
-            self._repository.carry_objects(refs, index, effects.workspace)
+        commits = [each.after for each in self._commits if is_commit(each.after)]
+        if commits or index is not None:
+            self._repository.carry_objects(commits, index, effects.workspace)
         with_rest = {path for path in self._choice.hunks if self._choice.hunks[path]}
         is_all = not with_rest and len(self._chosen) == len(effects.effects)
         is_all = is_all and len(self._commits) == len(effects.commits)

@@ -12,13 +12,14 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from quorum.domain.errors import StagingError, ToolError
+from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import LayerCommit
 from quorum.domain.text.git_head import is_commit, is_reference
 from quorum.domain.text.printable import make_printable
@@ -31,9 +32,9 @@ from quorum.infrastructure.staging.upper_folder import is_opaque, is_whiteout, r
 
 INDEX, HEAD = ".git/index", ".git/HEAD"
 _MOST_SUBJECTS = 20
-_STASH = "refs/stash"
+_STASH, _BISECT = "refs/stash", "refs/bisect/"
 # Of a working tree alone, or of an operation that is not finished.
-_OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/", _STASH)
+_OWN_REFS = (_BISECT, "refs/worktree/", "refs/rewritten/", _STASH)
 _REFTABLE = "reftable"
 # What git keeps besides: it is written with what is carried over, or is a note of the last command.
 _BY_GIT = frozenset(
@@ -56,6 +57,7 @@ _SUBMODULE = "160000"
 _LONGEST_LINE = 4096
 _MOST_NAMED = 5
 _MOVED = "you moved it, too"
+_UNMERGED = "a merge {whose} is not finished, and you staged something meanwhile; finish it, or unstage yours"
 
 
 class RepositoryEffects(Struct, frozen=True, kw_only=True):
@@ -157,12 +159,20 @@ class LayerRepository:
             return RepositoryEffects(not_captured=(kept,) if read_status(f"{self._upper}/{_REFTABLE}") else ())
         with self.open_merged() as git:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
+            head = tuple(
+                _describe_commits(git, each, below) if is_commit(each.after) else each for each in head
+            )
             try:
                 has_index = self._has_other_index(git)
             except _UnfitIndex as error:
                 has_index, stays = False, (*stays, str(error))
         if lines_below.get(_STASH) != lines_above.get(_STASH):
-            stays = (*stays, "what git stash put away in the layer stays there")
+            stays = (*stays, "what git stash put away or took out in the layer stays there")
+        if any(ref.startswith(_BISECT) for ref, _ in lines_above.items() ^ lines_below.items()):
+            stays = (
+                *stays,
+                "which commits git bisect has judged in the layer stays there: git bisect reset ends it",
+            )
         return RepositoryEffects(
             commits=(*commits, *head),
             has_index=has_index,
@@ -173,15 +183,29 @@ class LayerRepository:
         """The ref that the workspace has checked out; empty for none."""
         return _read_symbolic(self._lower + "/HEAD")
 
-    def carry_objects(self, refs: Sequence[RefMove], index: Path | None, workspace: str) -> None:
-        """Give the repository of the workspace the objects that these refs, and an index, need. Nothing names
-        them yet."""
+    def carry_objects(self, commits: Sequence[str], index: Path | None, workspace: str) -> None:
+        """Give the repository of the workspace the objects that these commits, and an index, need. Nothing
+        names them yet."""
         with self.open_merged() as git:
-            wanted = [each.new for each in refs if each.new]
+            wanted = list(commits)
             real = self.open_real(workspace)
             if index is not None:
-                wanted += self.list_missing(git, real, index)
+                wanted += (*self.list_missing(git, real, index), *self._list_missing_trees(git, real, index))
             self.carry(git, real, wanted)
+
+    def _list_missing_trees(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
+        """The trees that an index names, to find changes faster, and the workspace's repository does not
+        have."""
+        copy, content = git.top / "index", index.read_bytes()
+        shutil.copyfile(index, copy)
+        try:
+            tree = git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "write-tree").strip()
+        except ToolError:  # of a merge that is not finished there is none
+            return
+        below = git.run("ls-tree", "-r", "-d", "-z", "--object-only", tree.decode("ascii")).split(b"\0")
+        for oid in _list_missing(real, {tree, *filter(None, below)}):
+            if bytes.fromhex(oid) in content:
+                yield oid
 
     def carry(self, git: GitReader, real: GitWriter, wanted: Sequence[str]) -> None:
         """Give `real` these objects of the repository that `open_merged` made, and all that they name."""
@@ -213,10 +237,16 @@ class LayerRepository:
             self._write_whole_index(target)
             return
         with self.open_merged() as git:
+            if self._stages_nothing_new(git, known):
+                self._write_whole_index(target)
+                return
             mine = target.with_suffix(".layer")
             shutil.copyfile(self._upper + "/index", mine)
             shutil.copyfile(self._lower + "/index", target)
             try:
+                for each, whose in ((mine, "of the layer"), (target, "of yours")):
+                    if git.run_in_environment({"GIT_INDEX_FILE": str(each)}, "ls-files", "--unmerged", "-z"):
+                        raise StepRefused(INDEX, _UNMERGED.format(whose=whose))
                 tree = git.run_in_environment({"GIT_INDEX_FILE": str(mine)}, "write-tree").decode().strip()
                 head = self._find_head_commit() or git.find_empty_tree()
                 git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "read-tree", "-i", "-m", head, tree)
@@ -226,6 +256,23 @@ class LayerRepository:
                 ) from error
             finally:
                 mine.unlink()
+
+    def _stages_nothing_new(self, git: GitWriter, known: LowerFiles) -> bool:
+        """Whether git only rewrote the index of the workspace, as it does on any look, or nothing is staged
+        there."""
+        place = git.top / "other-index"
+        try:
+            now = self.list_index(git, self._lower + "/index")
+            if (base := known.read_base(INDEX)) is not None:
+                place.write_bytes(base)
+                if self.list_index(git, str(place)) == now:
+                    return True
+            if head := self._find_head_commit():
+                git.run_in_environment({"GIT_INDEX_FILE": str(place)}, "read-tree", head)
+                return self.list_index(git, str(place)) == now
+        except ToolError:  # what git cannot read is not known to be the same
+            pass
+        return False
 
     def _write_whole_index(self, target: Path) -> None:
         """Write that of the layer as one file: the workspace may not have the part that several can share."""
@@ -319,21 +366,9 @@ class LayerRepository:
         known: LowerFiles,
     ) -> LayerCommit:
         before, after = below.get(ref, ""), above.get(ref, "")
-        count, subjects, conflict = 0, tuple[str, ...](), self._find_conflict(git, ref, before, after, known)
-        if after:
-            given = "".join(f"{each}\n" for each in (after, *(f"^{each}" for each in below.values()))).encode()
-            few = ("-n", str(_MOST_SUBJECTS))
-            try:
-                count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
-                listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
-            except ToolError:
-                listed = b""
-            if not count and not git.find_commit(after):  # any program can write what looks like one
-                conflict = "git can read no commit of it in the layer"
-            subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
-        return LayerCommit(
-            ref=ref, before=before, after=after, count=count, subjects=subjects, conflict=conflict
-        )
+        conflict = self._find_conflict(git, ref, before, after, known)
+        commit = LayerCommit(ref=ref, before=before, after=after, conflict=conflict)
+        return _describe_commits(git, commit, below) if after else commit
 
     def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: LowerFiles) -> str:
         if known.refs:
@@ -390,14 +425,7 @@ class LayerRepository:
             b"\0"
         )
         fields = [entry.split(b" ", 2) for entry in entries if entry]
-        oids = sorted({each[1] for each in fields if each[0] != _SUBMODULE.encode()})
-        listed = real.run(
-            "cat-file", "--batch-check=%(objectname)", given=b"".join(oid + b"\n" for oid in oids)
-        )
-        for line in listed.split(b"\n"):
-            oid, _, rest = line.partition(b" ")
-            if rest == b"missing":
-                yield oid.decode("ascii")
+        return _list_missing(real, {each[1] for each in fields if each[0] != _SUBMODULE.encode()})
 
     def _find_head_commit(self) -> str:
         head = _read_line(self._lower + "/HEAD")
@@ -434,6 +462,31 @@ class LayerRepository:
             if line := _read_line(path):
                 lines[name] = line
         return lines
+
+
+def _list_missing(git: GitReader, oids: Collection[bytes]) -> Iterator[str]:
+    """Those of these objects that a repository does not have."""
+    given = b"".join(oid + b"\n" for oid in sorted(oids))
+    for line in git.run("cat-file", "--batch-check=%(objectname)", given=given).split(b"\n"):
+        oid, _, rest = line.partition(b" ")
+        if rest == b"missing":
+            yield oid.decode("ascii")
+
+
+def _describe_commits(git: GitReader, moved: LayerCommit, below: Mapping[str, str]) -> LayerCommit:
+    """With the commits that it has and no ref `below`."""
+    count, conflict = 0, moved.conflict
+    given = "".join(f"{each}\n" for each in (moved.after, *(f"^{each}" for each in below.values()))).encode()
+    few = ("-n", str(_MOST_SUBJECTS))
+    try:
+        count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
+        listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
+    except ToolError:
+        listed = b""
+    if not count and not git.find_commit(moved.after):  # any program can write what looks like one
+        conflict = "git can read no commit of it in the layer"
+    subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
+    return replace(moved, count=count, subjects=subjects, conflict=conflict)
 
 
 class _UnfitIndex(Exception):
