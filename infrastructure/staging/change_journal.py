@@ -290,9 +290,10 @@ def _turn(refs: Sequence[RefMove]) -> tuple[RefMove, ...]:
 
 
 def _move_refs_back(refs: Sequence[RefMove], move_refs: MoveRefs) -> list[str]:
-    """Each by itself: some may have been moved, and the person may have moved others."""
+    """Each by itself: some may have been moved, and the person may have moved others. Those that go are first:
+    they may be in the way of others."""
     kept = []
-    for each in _turn(refs):
+    for each in sorted(_turn(refs), key=lambda each: bool(each.new)):
         try:
             move_refs((each,))
         except (StepRefused, StagingError) as error:

@@ -13,7 +13,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -202,8 +202,9 @@ class LayerRepository:
             tree = git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "write-tree").strip()
         except ToolError:  # of a merge that is not finished there is none
             return
-        below = git.run("ls-tree", "-r", "-d", "-z", "--object-only", tree.decode("ascii")).split(b"\0")
-        for oid in _list_missing(real, {tree, *filter(None, below)}):
+        listed = git.run("ls-tree", "-r", "-d", "-z", tree.decode("ascii")).split(b"\0")
+        below = (each.partition(b"\t")[0].rpartition(b" ")[2] for each in listed if each)
+        for oid in _list_missing(real, {tree, *below}):
             if bytes.fromhex(oid) in content:
                 yield oid
 
@@ -302,23 +303,21 @@ class LayerRepository:
     def move_refs(self, refs: Sequence[RefMove], workspace: str, why: str = "staged: applied") -> None:
         """Move refs of the workspace, all or none. Raises StepRefused where one is not where it has to be."""
         real = self.open_real(workspace)
-        lines = []
+        moved = []
         for each in refs:
             current = _resolve(real, each.ref)
             if current == each.new:
                 continue
             if current != each.old:
                 raise StepRefused(each.ref, f"{each.ref} is kept where you moved it meanwhile")
-            nothing = "0" * len(each.new or each.old)
-            step = f"update {each.ref} {each.new}" if each.new else f"delete {each.ref}"
-            lines.append(f"{step} {each.old or nothing}\n")
-        if not lines:
-            return
-        given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
+            moved.append(each)
+        first = [each for each in moved if not each.new and _is_in_the_way(each.ref, moved)]
+        _update_refs(real, first, why)
         try:
-            real.run("update-ref", "--create-reflog", "-m", why, "--stdin", given=given)
-        except ToolError as error:
-            raise StepRefused(refs[0].ref, f"git does not move it: {error}") from error
+            _update_refs(real, [each for each in moved if each not in first], why)
+        except StepRefused:
+            _update_refs(real, [RefMove(ref=each.ref, old="", new=each.old) for each in first], why)
+            raise
 
     def open_real(self, workspace: str) -> GitWriter:
         try:
@@ -462,6 +461,28 @@ class LayerRepository:
             if line := _read_line(path):
                 lines[name] = line
         return lines
+
+
+def _is_in_the_way(ref: str, moved: Sequence[RefMove]) -> bool:
+    """Whether git can have none of these others beside a ref, as `x/y` beside `x`: nor in one transaction."""
+    made = (each.ref for each in moved if each.new)
+    return any(each.startswith(f"{ref}/") or ref.startswith(f"{each}/") for each in made)
+
+
+def _update_refs(git: GitWriter, moved: Sequence[RefMove], why: str) -> None:
+    """In one transaction. Raises StepRefused."""
+    if not moved:
+        return
+    lines = []
+    for each in moved:
+        nothing = "0" * len(each.new or each.old)
+        step = f"update {each.ref} {each.new}" if each.new else f"delete {each.ref}"
+        lines.append(f"{step} {each.old or nothing}\n")
+    given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
+    try:
+        git.run("update-ref", "--create-reflog", "-m", why, "--stdin", given=given)
+    except ToolError as error:
+        raise StepRefused(moved[0].ref, f"git does not move it: {error}") from error
 
 
 def _list_missing(git: GitReader, oids: Collection[bytes]) -> Iterator[str]:

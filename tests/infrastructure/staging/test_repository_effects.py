@@ -206,6 +206,37 @@ def test_a_merge_that_is_not_finished_is_not_mixed_with_what_the_person_staged(r
     assert bench.git("status", "--porcelain") == "M  b\n"
 
 
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("before", "after"), [("x", "x/y"), ("x/y", "x")])
+def test_a_branch_arrives_in_the_place_of_one_that_git_cannot_have_beside_it(
+    repository: LayerBench, before: str, after: str
+) -> None:
+    bench = repository
+    bench.git("checkout", "-q", "-b", before)
+    bench.git("branch", "other")
+    bench.work(f"git branch -m {after}; git branch -D other; git tag v1")
+
+    assert bench.apply().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", after, "v1"]
+    assert bench.git("branch", "--show-current") == f"{after}\n"
+    assert bench.undo().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", "other", before]
+    assert bench.git("branch", "--show-current") == f"{before}\n"
+
+
+def test_a_branch_that_had_to_go_first_is_there_again_if_git_moves_no_other(repository: LayerBench) -> None:
+    bench = repository
+    bench.git("branch", "x")
+    bench.work("git branch -m x x/y; git tag v1")
+    assert len(bench.read_effects().commits) == 3
+    (bench.workspace / ".git/refs/tags/v1.lock").touch()
+
+    assert not bench.apply().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", "x"]
+    (bench.workspace / ".git/refs/tags/v1.lock").unlink()
+    assert bench.apply().is_done
+
+
 def test_packed_and_amended_history_arrives(repository: LayerBench) -> None:
     bench = repository
     bench.git("branch", "old")
