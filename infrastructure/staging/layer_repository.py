@@ -57,6 +57,10 @@ _SUBMODULE = "160000"
 _LONGEST_LINE = 4096
 _MOST_NAMED = 5
 _MOVED = "you moved it, too"
+_ON_OTHER = (
+    "you checked out something else since the layer began, which what it staged does not fit; check out again "
+    "what you had, or leave this out"
+)
 _UNMERGED = "a merge {whose} is not finished, and you staged something meanwhile; finish it, or unstage yours"
 
 
@@ -230,8 +234,10 @@ class LayerRepository:
         """Write the index that the workspace is to have: that of the layer, and what the person staged
         meanwhile.
 
-        Raises StepRefused where both staged the same paths.
+        Raises StepRefused where both staged the same paths, and where the person is on another branch.
         """
+        if read_status(self._upper + "/HEAD") is None and self._has_moved_head(known, began_ns):
+            raise StepRefused(INDEX, _ON_OTHER)
         status, noted = read_status(self._lower + "/index"), known.get(INDEX)
         is_old = status is None or status.st_ctime_ns < began_ns
         if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
@@ -390,12 +396,24 @@ class LayerRepository:
             return (), ("what stands in .git/HEAD of the layer names no branch and no commit: it stays there",)
         if before == after:
             return (), ()
-        status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
-        is_moved = status is None or (
-            status.st_ctime_ns >= began_ns and not (noted is not None and is_unchanged(noted, status))
-        )
-        conflict = "you checked out another branch, too" if is_moved else ""
+        conflict = "you checked out another branch, too" if self._has_moved_head(known, began_ns) else ""
         return (LayerCommit(ref="HEAD", before=before, after=after, conflict=conflict),), ()
+
+    def note_head(self, known: LowerFiles, began_ns: int) -> None:
+        """Take note of what is checked out in the workspace, once it is known that the person did not change
+        that. Raises OSError."""
+        status = read_status(self._lower + "/HEAD")
+        if HEAD not in known and status is not None and status.st_ctime_ns < began_ns:
+            known.renew(HEAD, self._lower + "/HEAD")
+
+    def _has_moved_head(self, known: LowerFiles, began_ns: int) -> bool:
+        """Whether the person has checked out something else since the layer began, as far as is known."""
+        status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
+        if status is None or noted is None:
+            return status is None or status.st_ctime_ns >= began_ns
+        if is_unchanged(noted, status):
+            return False
+        return known.read_base(HEAD) != _read(self._lower + "/HEAD")
 
     def _has_other_index(self, git: GitWriter) -> bool:
         above = read_status(self._upper + "/index")

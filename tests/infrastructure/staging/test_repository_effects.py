@@ -206,6 +206,23 @@ def test_a_merge_that_is_not_finished_is_not_mixed_with_what_the_person_staged(r
     assert bench.git("status", "--porcelain") == "M  b\n"
 
 
+def test_what_was_staged_is_not_put_over_another_branch_that_the_person_checked_out(
+    repository: LayerBench,
+) -> None:
+    bench = repository
+    bench.work(f"echo 2 > b; {_COMMIT} layer")
+    bench.ask(lambda layer: layer.note_files())
+    bench.git("checkout", "-q", "-b", "other")
+    bench.write("a", "other\n")
+    bench.git("commit", "-q", "-a", "-m", "other")
+
+    assert "you checked out something else" in bench.apply().refused[".git/index"]
+    assert (bench.read("b"), _find_problems(bench)) == ("1\n", "")
+    bench.git("checkout", "-q", "main")
+    assert bench.apply().is_done
+    assert _find_problems(bench) == ""
+
+
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(("before", "after"), [("x", "x/y"), ("x/y", "x")])
 def test_a_branch_arrives_in_the_place_of_one_that_git_cannot_have_beside_it(
