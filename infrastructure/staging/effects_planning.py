@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from quorum.domain.calls.effects import FileKind
@@ -30,6 +30,7 @@ from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.merged_content import NotMerged, leave_hunks_out, merge_texts
 from quorum.infrastructure.staging.upper_folder import read_status, strip_overlay_attributes
 
+_INDEX_BEGINS = b"DIRC"
 _NO_LINKS = frozenset({errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EACCES})
 
 
@@ -125,8 +126,22 @@ class EffectsPlanner:
             ),
             is_all=is_all,
             staged=self._repository.describe_index(index) if index is not None else "",
+            indexes=dict(self._describe_indexes(steps)),
             is_repository_cleared=len(self._commits) == len(effects.commits) and INDEX not in self._left_out,
         )
+
+    def _describe_indexes(self, steps: Sequence[JournalStep]) -> Iterator[tuple[str, str]]:
+        """Those of repositories that arrive as files: new ones, and those of submodules."""
+        for step in steps:
+            place = self._stage / str(step.number)
+            if (
+                step.path.endswith("/index")
+                and step.kind in (StepKind.PUT, StepKind.SWAP)
+                and (step.path != INDEX or self._is_index_whole)
+                and _begins_as_index(place)
+                and (described := self._repository.describe_index(place))
+            ):
+                yield step.path, described
 
     def _find_index_left_out(self, left_refs: frozenset[str] | set[str]) -> frozenset[str]:
         """What is staged follows the commits of its branch."""
@@ -310,6 +325,13 @@ class EffectsPlanner:
         for each in self._commits:
             yield f".git/{each.ref}"
             yield f".git/logs/{each.ref}"
+
+
+def _begins_as_index(place: Path) -> bool:
+    if place.is_symlink() or not place.is_file():
+        return False
+    with open(place, "rb") as file:
+        return file.read(len(_INDEX_BEGINS)) == _INDEX_BEGINS
 
 
 def _is_closed(dress: FolderDress | None) -> bool:

@@ -301,9 +301,14 @@ class LayerRepository:
             yield f"{self._lower}/shallow"
 
     def describe_index(self, index: Path | None = None) -> str:
-        """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
+        """A hash of what an index stages, by default that of the workspace: git rewrites it on any look. Empty
+        for what git cannot read as an index."""
+        place = str(index) if index is not None else self._lower + "/index"
         with self.open_merged() as git:
-            listed = self.list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
+            try:
+                listed = self.list_index(git, place, "-v")
+            except ToolError:
+                return ""
             return hashlib.sha256(listed).hexdigest()
 
     def move_refs(self, refs: Sequence[RefMove], workspace: str, why: str = "staged: applied") -> None:

@@ -288,6 +288,20 @@ def test_a_repository_that_the_layer_made_arrives(bench: LayerBench) -> None:
     assert _find_problems(bench) == ""
 
 
+@pytest.mark.parametrize("folder", [".", "below"])
+def test_a_repository_that_arrived_as_files_is_taken_back_after_a_look_at_its_state(
+    bench: LayerBench, folder: str
+) -> None:
+    bench.write("below/a", "1\n")
+    bench.work(f"cd {folder}; git init -q; git add .; {_GIT} commit -qm first; echo 2 > index")
+    assert bench.apply().is_done
+    os.utime(bench.workspace / "below/a", (1, 1))
+    bench.git("-C", folder, "status")
+
+    assert bench.undo().is_done
+    assert describe_tree(bench.workspace).keys() == {"below", "below/a"}
+
+
 def test_what_was_put_away_stays_in_the_layer_and_that_is_said(repository: LayerBench) -> None:
     bench = repository
     bench.work(f"echo 2 > a; {_GIT} stash -q; echo 3 > b")
