@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from quorum.domain.review.objection import Objection
 
 _INDEX = ".git/index"
-_HOW_MERGED = (
-    "this replaces yours; unless you choose that, what changed other lines is merged, else all is refused"
-)
+_HOW_MERGED = "it replaces yours if you choose so; else both are merged, or all is refused"
 _MOST_RECORDED = 2_000
 _MOST_NAMED = 20
 _LONGEST_JUDGED = 256_000

@@ -260,7 +260,7 @@ async def test_a_diff_says_in_words_what_its_lines_cannot(rig: Rig) -> None:
     assert "-two" in await rig.review.diff(effects["b.py"])
     assert (await rig.review.diff(effects["c.py"])).startswith("protected: ")
     assert (await rig.review.diff(effects["a.py"])).startswith(
-        "changed since the layer began\nthis replaces yours; unless you choose that, "
+        "changed since the layer began\nit replaces yours if you choose so; "
     )
 
 
