@@ -1,4 +1,4 @@
-"""Whatever git does in a layer: once it is applied the repository is as if git had done it in a plain folder."""
+"""Whatever git does in a layer: once applied, the repository is as if git had done it in a plain folder."""
 
 from __future__ import annotations
 
