@@ -78,7 +78,7 @@ def _render_row(
     match row:
         case LayerCommit():
             moved = f"{row.before[:12] or 'nothing'} → {row.after[:12] or 'nothing'}"
-            conflict = [f"    you changed it, too: {row.conflict}"] if row.conflict else []
+            conflict = [f"    {row.conflict}"] if row.conflict else []
             return [f"c {row.ref}  {moved}", *conflict, *(f"    {subject}" for subject in row.subjects)]
         case FoldedTree():
             return [f"· {row.name}  {row.amount}, {format_size(row.size)}"]

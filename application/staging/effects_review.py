@@ -21,6 +21,7 @@ from quorum.application.staging.shared_files import (
     describe_overlap,
 )
 from quorum.domain.calls.command_end import CommandEnd
+from quorum.domain.calls.effects import FileKind
 from quorum.domain.events.event import EffectsApproved, EffectsReviewed, LayerWaits, NoticeGiven
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from quorum.application.staging.effects_voting import EffectsVoting
     from quorum.domain.review.objection import Objection
 
+_INDEX = ".git/index"
+_HOW_MERGED = "it replaces yours if you choose so; else both are merged, or all is refused"
 _MOST_RECORDED = 2_000
 _MOST_NAMED = 20
 _LONGEST_JUDGED = 256_000
@@ -127,7 +130,7 @@ class EffectsReview:
         waits = LayerWaits(
             layer=self._layer.id,
             digest=packet.digest,
-            files=len(effects.effects),
+            files=overview.changed,
             added=overview.added,
             removed=overview.removed,
             commits=sum(commit.count for commit in effects.commits),
@@ -365,7 +368,7 @@ class EffectsReview:
                 layer=self._layer.id,
                 decision=decision,
                 digest=digest,
-                files=len(applied.paths),
+                files=sum(path != _INDEX for path in applied.paths) or len(applied.paths),
                 refs=len(applied.refs),
                 refused=dict(list(applied.refused.items())[:_MOST_RECORDED]),
             )
@@ -383,7 +386,9 @@ def list_remarks(effect: LayerEffect) -> list[str]:
     before, after = effect.before, effect.after
     remarks = [f"renamed from {effect.renamed_from}"] if effect.renamed_from else []
     if effect.conflict:
-        remarks.append(f"you changed it, too: {effect.conflict}")
+        remarks.append(effect.conflict)
+        if before is not None and after is not None and before.kind is after.kind is FileKind.FILE:
+            remarks.append(_HOW_MERGED)
     if effect.protected:
         remarks.append("protected: it can act on its own; it is applied only if you take it in")
     if effect.kind is LayerEffectKind.OTHER:

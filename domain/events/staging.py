@@ -102,7 +102,8 @@ class EffectsApproved(Fact, frozen=True, kw_only=True, tag="effects_approved"):
     @property
     def sentence(self) -> str:
         """What was approved, in a sentence."""
-        files = len(self.effects) + sum(self.folded.values())
+        folded = [files for name, files in self.folded.items() if not name.startswith(".git/")]
+        files = len(self.effects) + sum(folded) or sum(self.folded.values())
         commits = f", {format_amount(len(self.commits), 'ref')}" if self.commits else ""
         left = f"; left out: {_name(self.left_out)}" if self.left_out else ""
         parts = f"; parts left out of {_name(tuple(self.hunks))}" if self.hunks else ""

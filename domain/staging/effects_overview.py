@@ -83,6 +83,12 @@ class EffectsOverview(Struct, frozen=True, kw_only=True, dict=True):
         return sum(effect.removed for effect in self.files if effect.path not in self.new_names)
 
     @property
+    def changed(self) -> int:
+        """How many files changed, without those that git keeps for itself, if there are others."""
+        folded = [len(tree.paths) for tree in self.trees if not tree.is_of_git]
+        return len(self.files) + sum(folded) or sum(len(tree.paths) for tree in self.trees)
+
+    @property
     def conflicts(self) -> int:
         """How many files and refs the person changed as well."""
         words = (*(each.conflict for each in self.files), *(each.conflict for each in self.commits))

@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quorum.domain.errors import StagingError
 from quorum.domain.replacing import replace
@@ -93,7 +93,7 @@ class RefMove(Struct, frozen=True, kw_only=True):
 class ChangePlan(Struct, frozen=True, kw_only=True):
     """What is changed together. `cleared` are paths that the layer need not hold afterwards, `still_gone` those
     that stay deleted in it; `is_all`: nothing stays in it. `is_repository_cleared`: nor does what git keeps.
-    `staged` describes the index that is put there."""
+    `staged` describes the index that is put there, `indexes` those of other repositories, by path."""
 
     steps: tuple[JournalStep, ...]
     refs: tuple[RefMove, ...] = ()
@@ -102,6 +102,7 @@ class ChangePlan(Struct, frozen=True, kw_only=True):
     is_all: bool = False
     is_repository_cleared: bool = False
     staged: str = ""
+    indexes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -212,7 +213,7 @@ class ChangeJournal:
             else step
             for step in plan.steps
         )
-        return ChangePlan(steps=steps, refs=plan.refs, staged=plan.staged)
+        return ChangePlan(steps=steps, refs=plan.refs, staged=plan.staged, indexes=plan.indexes)
 
     def undo(self, plan: ChangePlan, move_refs: MoveRefs, note: Note) -> None:
         """Take back what held. Raises StepRefused: then all of it still holds."""
@@ -290,9 +291,10 @@ def _turn(refs: Sequence[RefMove]) -> tuple[RefMove, ...]:
 
 
 def _move_refs_back(refs: Sequence[RefMove], move_refs: MoveRefs) -> list[str]:
-    """Each by itself: some may have been moved, and the person may have moved others."""
+    """Each by itself: some may have been moved, and the person may have moved others. Those that go are first:
+    they may be in the way of others."""
     kept = []
-    for each in _turn(refs):
+    for each in sorted(_turn(refs), key=lambda each: bool(each.new)):
         try:
             move_refs((each,))
         except (StepRefused, StagingError) as error:

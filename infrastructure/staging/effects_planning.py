@@ -6,12 +6,13 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from quorum.domain.calls.effects import FileKind
 from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import EffectChoice, LayerEffect, LayerEffectKind
+from quorum.domain.text.git_head import is_commit
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from quorum.infrastructure.staging.change_journal import (
     ChangePlan,
@@ -29,6 +30,7 @@ from quorum.infrastructure.staging.lower_files import LowerFiles
 from quorum.infrastructure.staging.merged_content import NotMerged, leave_hunks_out, merge_texts
 from quorum.infrastructure.staging.upper_folder import read_status, strip_overlay_attributes
 
+_INDEX_BEGINS = b"DIRC"
 _NO_LINKS = frozenset({errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EACCES})
 
 
@@ -103,8 +105,9 @@ class EffectsPlanner:
             return ChangePlan(steps=())
         is_made = (step for step in steps if step.path == INDEX and not self._is_index_whole)
         index = next((self._stage / str(step.number) for step in is_made), None)
-        if refs or index is not None:
-            self._repository.carry_objects(refs, index, effects.workspace)
+        commits = [each.after for each in self._commits if is_commit(each.after)]
+        if commits or index is not None:
+            self._repository.carry_objects(commits, index, effects.workspace)
         with_rest = {path for path in self._choice.hunks if self._choice.hunks[path]}
         is_all = not with_rest and len(self._chosen) == len(effects.effects)
         is_all = is_all and len(self._commits) == len(effects.commits)
@@ -123,8 +126,22 @@ class EffectsPlanner:
             ),
             is_all=is_all,
             staged=self._repository.describe_index(index) if index is not None else "",
+            indexes=dict(self._describe_indexes(steps)),
             is_repository_cleared=len(self._commits) == len(effects.commits) and INDEX not in self._left_out,
         )
+
+    def _describe_indexes(self, steps: Sequence[JournalStep]) -> Iterator[tuple[str, str]]:
+        """Those of repositories that arrive as files: new ones, and those of submodules."""
+        for step in steps:
+            place = self._stage / str(step.number)
+            if (
+                step.path.endswith("/index")
+                and step.kind in (StepKind.PUT, StepKind.SWAP)
+                and (step.path != INDEX or self._is_index_whole)
+                and _begins_as_index(place)
+                and (described := self._repository.describe_index(place))
+            ):
+                yield step.path, described
 
     def _find_index_left_out(self, left_refs: frozenset[str] | set[str]) -> frozenset[str]:
         """What is staged follows the commits of its branch."""
@@ -308,6 +325,13 @@ class EffectsPlanner:
         for each in self._commits:
             yield f".git/{each.ref}"
             yield f".git/logs/{each.ref}"
+
+
+def _begins_as_index(place: Path) -> bool:
+    if place.is_symlink() or not place.is_file():
+        return False
+    with open(place, "rb") as file:
+        return file.read(len(_INDEX_BEGINS)) == _INDEX_BEGINS
 
 
 def _is_closed(dress: FolderDress | None) -> bool:

@@ -109,6 +109,8 @@ class EffectsReader:
             if not (has_repository and self._repository.covers(each.path)) or each.path in (INDEX, HEAD)
         )
         self._known.note_before(looked_at, self._lower, self._began_ns)
+        if has_repository:
+            self._repository.note_head(self._known, self._began_ns)
         for each in changes:
             is_new = each.before is None and each.path not in self._known and not each.lost_folder
             if is_new and each.had_origin and not self._has_changed_folder(each):

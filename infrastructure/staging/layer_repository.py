@@ -12,13 +12,14 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from quorum.domain.errors import StagingError, ToolError
+from quorum.domain.replacing import replace
 from quorum.domain.staging.layer_effects import LayerCommit
 from quorum.domain.text.git_head import is_commit, is_reference
 from quorum.domain.text.printable import make_printable
@@ -31,9 +32,9 @@ from quorum.infrastructure.staging.upper_folder import is_opaque, is_whiteout, r
 
 INDEX, HEAD = ".git/index", ".git/HEAD"
 _MOST_SUBJECTS = 20
-_STASH = "refs/stash"
+_STASH, _BISECT = "refs/stash", "refs/bisect/"
 # Of a working tree alone, or of an operation that is not finished.
-_OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/", _STASH)
+_OWN_REFS = (_BISECT, "refs/worktree/", "refs/rewritten/", _STASH)
 _REFTABLE = "reftable"
 # What git keeps besides: it is written with what is carried over, or is a note of the last command.
 _BY_GIT = frozenset(
@@ -56,6 +57,11 @@ _SUBMODULE = "160000"
 _LONGEST_LINE = 4096
 _MOST_NAMED = 5
 _MOVED = "you moved it, too"
+_ON_OTHER = (
+    "you checked out something else since the layer began, which what it staged does not fit; check out again "
+    "what you had, or leave this out"
+)
+_UNMERGED = "a merge {whose} is not finished, and you staged something meanwhile; finish it, or unstage yours"
 
 
 class RepositoryEffects(Struct, frozen=True, kw_only=True):
@@ -157,12 +163,20 @@ class LayerRepository:
             return RepositoryEffects(not_captured=(kept,) if read_status(f"{self._upper}/{_REFTABLE}") else ())
         with self.open_merged() as git:
             commits = [self._describe(git, ref, below, above, known) for ref in changed]
+            head = tuple(
+                _describe_commits(git, each, below) if is_commit(each.after) else each for each in head
+            )
             try:
                 has_index = self._has_other_index(git)
             except _UnfitIndex as error:
                 has_index, stays = False, (*stays, str(error))
         if lines_below.get(_STASH) != lines_above.get(_STASH):
-            stays = (*stays, "what git stash put away in the layer stays there")
+            stays = (*stays, "what git stash put away or took out in the layer stays there")
+        if any(ref.startswith(_BISECT) for ref, _ in lines_above.items() ^ lines_below.items()):
+            stays = (
+                *stays,
+                "which commits git bisect has judged in the layer stays there: git bisect reset ends it",
+            )
         return RepositoryEffects(
             commits=(*commits, *head),
             has_index=has_index,
@@ -173,15 +187,30 @@ class LayerRepository:
         """The ref that the workspace has checked out; empty for none."""
         return _read_symbolic(self._lower + "/HEAD")
 
-    def carry_objects(self, refs: Sequence[RefMove], index: Path | None, workspace: str) -> None:
-        """Give the repository of the workspace the objects that these refs, and an index, need. Nothing names
-        them yet."""
+    def carry_objects(self, commits: Sequence[str], index: Path | None, workspace: str) -> None:
+        """Give the repository of the workspace the objects that these commits, and an index, need. Nothing
+        names them yet."""
         with self.open_merged() as git:
-            wanted = [each.new for each in refs if each.new]
+            wanted = list(commits)
             real = self.open_real(workspace)
             if index is not None:
-                wanted += self.list_missing(git, real, index)
+                wanted += (*self.list_missing(git, real, index), *self._list_missing_trees(git, real, index))
             self.carry(git, real, wanted)
+
+    def _list_missing_trees(self, git: GitWriter, real: GitReader, index: Path) -> Iterator[str]:
+        """The trees that an index names, to find changes faster, and the workspace's repository does not
+        have."""
+        copy, content = git.top / "index", index.read_bytes()
+        shutil.copyfile(index, copy)
+        try:
+            tree = git.run_in_environment({"GIT_INDEX_FILE": str(copy)}, "write-tree").strip()
+        except ToolError:  # of a merge that is not finished there is none
+            return
+        listed = git.run("ls-tree", "-r", "-d", "-z", tree.decode("ascii")).split(b"\0")
+        below = (each.partition(b"\t")[0].rpartition(b" ")[2] for each in listed if each)
+        for oid in _list_missing(real, {tree, *below}):
+            if bytes.fromhex(oid) in content:
+                yield oid
 
     def carry(self, git: GitReader, real: GitWriter, wanted: Sequence[str]) -> None:
         """Give `real` these objects of the repository that `open_merged` made, and all that they name."""
@@ -205,18 +234,26 @@ class LayerRepository:
         """Write the index that the workspace is to have: that of the layer, and what the person staged
         meanwhile.
 
-        Raises StepRefused where both staged the same paths.
+        Raises StepRefused where both staged the same paths, and where the person is on another branch.
         """
+        if read_status(self._upper + "/HEAD") is None and self._has_moved_head(known, began_ns):
+            raise StepRefused(INDEX, _ON_OTHER)
         status, noted = read_status(self._lower + "/index"), known.get(INDEX)
         is_old = status is None or status.st_ctime_ns < began_ns
         if is_old or (status is not None and noted is not None and is_unchanged(noted, status)):
             self._write_whole_index(target)
             return
         with self.open_merged() as git:
+            if self._stages_nothing_new(git, known):
+                self._write_whole_index(target)
+                return
             mine = target.with_suffix(".layer")
             shutil.copyfile(self._upper + "/index", mine)
             shutil.copyfile(self._lower + "/index", target)
             try:
+                for each, whose in ((mine, "of the layer"), (target, "of yours")):
+                    if git.run_in_environment({"GIT_INDEX_FILE": str(each)}, "ls-files", "--unmerged", "-z"):
+                        raise StepRefused(INDEX, _UNMERGED.format(whose=whose))
                 tree = git.run_in_environment({"GIT_INDEX_FILE": str(mine)}, "write-tree").decode().strip()
                 head = self._find_head_commit() or git.find_empty_tree()
                 git.run_in_environment({"GIT_INDEX_FILE": str(target)}, "read-tree", "-i", "-m", head, tree)
@@ -226,6 +263,23 @@ class LayerRepository:
                 ) from error
             finally:
                 mine.unlink()
+
+    def _stages_nothing_new(self, git: GitWriter, known: LowerFiles) -> bool:
+        """Whether git only rewrote the index of the workspace, as it does on any look, or nothing is staged
+        there."""
+        place = git.top / "other-index"
+        try:
+            now = self.list_index(git, self._lower + "/index")
+            if (base := known.read_base(INDEX)) is not None:
+                place.write_bytes(base)
+                if self.list_index(git, str(place)) == now:
+                    return True
+            if head := self._find_head_commit():
+                git.run_in_environment({"GIT_INDEX_FILE": str(place)}, "read-tree", head)
+                return self.list_index(git, str(place)) == now
+        except ToolError:  # what git cannot read is not known to be the same
+            pass
+        return False
 
     def _write_whole_index(self, target: Path) -> None:
         """Write that of the layer as one file: the workspace may not have the part that several can share."""
@@ -247,31 +301,34 @@ class LayerRepository:
             yield f"{self._lower}/shallow"
 
     def describe_index(self, index: Path | None = None) -> str:
-        """A hash of what an index stages, by default that of the workspace: git rewrites it on any look."""
+        """A hash of what an index stages, by default that of the workspace: git rewrites it on any look. Empty
+        for what git cannot read as an index."""
+        place = str(index) if index is not None else self._lower + "/index"
         with self.open_merged() as git:
-            listed = self.list_index(git, str(index) if index is not None else self._lower + "/index", "-v")
+            try:
+                listed = self.list_index(git, place, "-v")
+            except ToolError:
+                return ""
             return hashlib.sha256(listed).hexdigest()
 
     def move_refs(self, refs: Sequence[RefMove], workspace: str, why: str = "staged: applied") -> None:
         """Move refs of the workspace, all or none. Raises StepRefused where one is not where it has to be."""
         real = self.open_real(workspace)
-        lines = []
+        moved = []
         for each in refs:
             current = _resolve(real, each.ref)
             if current == each.new:
                 continue
             if current != each.old:
                 raise StepRefused(each.ref, f"{each.ref} is kept where you moved it meanwhile")
-            nothing = "0" * len(each.new or each.old)
-            step = f"update {each.ref} {each.new}" if each.new else f"delete {each.ref}"
-            lines.append(f"{step} {each.old or nothing}\n")
-        if not lines:
-            return
-        given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
+            moved.append(each)
+        first = [each for each in moved if not each.new and _is_in_the_way(each.ref, moved)]
+        _update_refs(real, first, why)
         try:
-            real.run("update-ref", "--create-reflog", "-m", why, "--stdin", given=given)
-        except ToolError as error:
-            raise StepRefused(refs[0].ref, f"git does not move it: {error}") from error
+            _update_refs(real, [each for each in moved if each not in first], why)
+        except StepRefused:
+            _update_refs(real, [RefMove(ref=each.ref, old="", new=each.old) for each in first], why)
+            raise
 
     def open_real(self, workspace: str) -> GitWriter:
         try:
@@ -319,21 +376,9 @@ class LayerRepository:
         known: LowerFiles,
     ) -> LayerCommit:
         before, after = below.get(ref, ""), above.get(ref, "")
-        count, subjects, conflict = 0, tuple[str, ...](), self._find_conflict(git, ref, before, after, known)
-        if after:
-            given = "".join(f"{each}\n" for each in (after, *(f"^{each}" for each in below.values()))).encode()
-            few = ("-n", str(_MOST_SUBJECTS))
-            try:
-                count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
-                listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
-            except ToolError:
-                listed = b""
-            if not count and not git.find_commit(after):  # any program can write what looks like one
-                conflict = "git can read no commit of it in the layer"
-            subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
-        return LayerCommit(
-            ref=ref, before=before, after=after, count=count, subjects=subjects, conflict=conflict
-        )
+        conflict = self._find_conflict(git, ref, before, after, known)
+        commit = LayerCommit(ref=ref, before=before, after=after, conflict=conflict)
+        return _describe_commits(git, commit, below) if after else commit
 
     def _find_conflict(self, git: GitReader, ref: str, before: str, after: str, known: LowerFiles) -> str:
         if known.refs:
@@ -356,12 +401,24 @@ class LayerRepository:
             return (), ("what stands in .git/HEAD of the layer names no branch and no commit: it stays there",)
         if before == after:
             return (), ()
-        status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
-        is_moved = status is None or (
-            status.st_ctime_ns >= began_ns and not (noted is not None and is_unchanged(noted, status))
-        )
-        conflict = "you checked out another branch, too" if is_moved else ""
+        conflict = "you checked out another branch, too" if self._has_moved_head(known, began_ns) else ""
         return (LayerCommit(ref="HEAD", before=before, after=after, conflict=conflict),), ()
+
+    def note_head(self, known: LowerFiles, began_ns: int) -> None:
+        """Take note of what is checked out in the workspace, once it is known that the person did not change
+        that. Raises OSError."""
+        status = read_status(self._lower + "/HEAD")
+        if HEAD not in known and status is not None and status.st_ctime_ns < began_ns:
+            known.renew(HEAD, self._lower + "/HEAD")
+
+    def _has_moved_head(self, known: LowerFiles, began_ns: int) -> bool:
+        """Whether the person has checked out something else since the layer began, as far as is known."""
+        status, noted = read_status(self._lower + "/HEAD"), known.get(HEAD)
+        if status is None or noted is None:
+            return status is None or status.st_ctime_ns >= began_ns
+        if is_unchanged(noted, status):
+            return False
+        return known.read_base(HEAD) != _read(self._lower + "/HEAD")
 
     def _has_other_index(self, git: GitWriter) -> bool:
         above = read_status(self._upper + "/index")
@@ -390,14 +447,7 @@ class LayerRepository:
             b"\0"
         )
         fields = [entry.split(b" ", 2) for entry in entries if entry]
-        oids = sorted({each[1] for each in fields if each[0] != _SUBMODULE.encode()})
-        listed = real.run(
-            "cat-file", "--batch-check=%(objectname)", given=b"".join(oid + b"\n" for oid in oids)
-        )
-        for line in listed.split(b"\n"):
-            oid, _, rest = line.partition(b" ")
-            if rest == b"missing":
-                yield oid.decode("ascii")
+        return _list_missing(real, {each[1] for each in fields if each[0] != _SUBMODULE.encode()})
 
     def _find_head_commit(self) -> str:
         head = _read_line(self._lower + "/HEAD")
@@ -434,6 +484,53 @@ class LayerRepository:
             if line := _read_line(path):
                 lines[name] = line
         return lines
+
+
+def _is_in_the_way(ref: str, moved: Sequence[RefMove]) -> bool:
+    """Whether git can have none of these others beside a ref, as `x/y` beside `x`: nor in one transaction."""
+    made = (each.ref for each in moved if each.new)
+    return any(each.startswith(f"{ref}/") or ref.startswith(f"{each}/") for each in made)
+
+
+def _update_refs(git: GitWriter, moved: Sequence[RefMove], why: str) -> None:
+    """In one transaction. Raises StepRefused."""
+    if not moved:
+        return
+    lines = []
+    for each in moved:
+        nothing = "0" * len(each.new or each.old)
+        step = f"update {each.ref} {each.new}" if each.new else f"delete {each.ref}"
+        lines.append(f"{step} {each.old or nothing}\n")
+    given = "".join(("start\n", *lines, "prepare\n", "commit\n")).encode()
+    try:
+        git.run("update-ref", "--create-reflog", "-m", why, "--stdin", given=given)
+    except ToolError as error:
+        raise StepRefused(moved[0].ref, f"git does not move it: {error}") from error
+
+
+def _list_missing(git: GitReader, oids: Collection[bytes]) -> Iterator[str]:
+    """Those of these objects that a repository does not have."""
+    given = b"".join(oid + b"\n" for oid in sorted(oids))
+    for line in git.run("cat-file", "--batch-check=%(objectname)", given=given).split(b"\n"):
+        oid, _, rest = line.partition(b" ")
+        if rest == b"missing":
+            yield oid.decode("ascii")
+
+
+def _describe_commits(git: GitReader, moved: LayerCommit, below: Mapping[str, str]) -> LayerCommit:
+    """With the commits that it has and no ref `below`."""
+    count, conflict = 0, moved.conflict
+    given = "".join(f"{each}\n" for each in (moved.after, *(f"^{each}" for each in below.values()))).encode()
+    few = ("-n", str(_MOST_SUBJECTS))
+    try:
+        count = int(git.run("rev-list", "--count", "--ignore-missing", "--stdin", given=given))
+        listed = git.run("log", "-z", "--format=%s", "--ignore-missing", *few, "--stdin", given=given)
+    except ToolError:
+        listed = b""
+    if not count and not git.find_commit(moved.after):  # any program can write what looks like one
+        conflict = "git can read no commit of it in the layer"
+    subjects = tuple(line for line in listed.decode("utf-8", "replace").split("\0") if line)
+    return replace(moved, count=count, subjects=subjects, conflict=conflict)
 
 
 class _UnfitIndex(Exception):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -54,6 +55,8 @@ def open_below(root: int, path: str) -> Iterator[int]:
                 raise FileNotFoundError(error.errno, error.strerror, path) from error
             raise
         try:
+            if stat.S_IFMT(os.fstat(file).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                raise FileNotFoundError(errno.ENOENT, "neither a file nor a folder", path)
             yield file
         finally:
             os.close(file)

@@ -18,6 +18,7 @@ from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.staging.change_journal import (
     ChangeJournal,
     ChangePlan,
+    JournalStep,
     RefMove,
     StepKind,
     StepRefused,
@@ -479,12 +480,16 @@ def _note_places(known: LowerFiles, plan: ChangePlan, lower: str, *, is_undone: 
 
 
 def _accept_written_index(plan: ChangePlan, repository: LayerRepository, lower: str) -> ChangePlan:
-    """The plan with the index as it is, if it stages what was applied: git rewrites it on any look."""
-    if not plan.staged or repository.describe_index() != plan.staged:
-        return plan
-    new = mark_status(os.lstat(f"{lower}/{INDEX}"))
-    steps = tuple(replace(step, new=new) if step.path == INDEX else step for step in plan.steps)
-    return replace(plan, steps=steps)
+    """The plan with each index as it is, if it stages what was applied: git rewrites it on any look."""
+    indexes = {**plan.indexes, **({INDEX: plan.staged} if plan.staged else {})}
+
+    def accept(step: JournalStep) -> JournalStep:
+        place, wanted = f"{lower}/{step.path}", indexes.get(step.path)
+        if wanted is None or not os.path.isfile(place) or repository.describe_index(Path(place)) != wanted:
+            return step
+        return replace(step, new=mark_status(os.lstat(place)))
+
+    return replace(plan, steps=tuple(map(accept, plan.steps)))
 
 
 def _note_restored(known: LowerFiles, plan: ChangePlan, lower: str) -> None:

@@ -17,7 +17,14 @@ from quorum.domain.events.event import EffectsApproved, EffectsReviewed, Event, 
 from quorum.domain.events.staging import EffectsDecision
 from quorum.domain.replacing import replace
 from quorum.domain.shell.script import split_coarsely
-from quorum.domain.staging.layer_effects import EffectChoice, LayerCommit, LayerEffect, LayerEffectKind
+from quorum.domain.staging.effects_overview import EffectsOverview
+from quorum.domain.staging.layer_effects import (
+    EffectChoice,
+    LayerCommit,
+    LayerEffect,
+    LayerEffectKind,
+    LayerEffects,
+)
 from quorum.domain.staging.layer_work import LayerWork
 from quorum.infrastructure.files.diff import render_unified_diff
 from tests.support.fake_layer import FakeLayer
@@ -252,7 +259,21 @@ async def test_a_diff_says_in_words_what_its_lines_cannot(rig: Rig) -> None:
 
     assert "-two" in await rig.review.diff(effects["b.py"])
     assert (await rig.review.diff(effects["c.py"])).startswith("protected: ")
-    assert (await rig.review.diff(effects["a.py"])).startswith("you changed it, too: ")
+    assert (await rig.review.diff(effects["a.py"])).startswith(
+        "changed since the layer began\nit replaces yours if you choose so; "
+    )
+
+
+async def test_an_index_of_git_is_not_counted_beside_the_files(rig: Rig) -> None:
+    index = LayerEffect(path=".git/index", kind=LayerEffectKind.REPLACE, ignored=True)
+    effects = LayerEffects(workspace="/w", effects=(index, *(await rig.review.read()).effects.effects))
+    alone = LayerEffects(workspace="/w", effects=(index,))
+
+    assert (EffectsOverview.of(effects).changed, EffectsOverview.of(alone).changed) == (3, 1)
+    approved = EffectsApproved(
+        layer="1", workspace="/w", digest="d", effects=effects.effects[1:], folded={".git/": 1}
+    )
+    assert "(3 files)" in approved.sentence
 
 
 def test_an_address_that_is_none_is_named_as_it_stands_and_keeps_nothing_from_the_review() -> None:

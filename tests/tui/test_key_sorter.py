@@ -106,7 +106,7 @@ class Typist:
         event = press(key, at)
         if is_pasted:
             mark_as_pasted([event])
-        self.wait(at)
+        self.wait(at, event.key)
         if self.subject is None:
             self._place(self.sorter.take_unplaced())
             (self.sorter.note_sent if key == "enter" else self.sorter.note_typed)(at)
@@ -120,8 +120,8 @@ class Typist:
             self.press("enter" if character == "\n" else character, at + number * gap)
         return at + (len(text) - 1) * gap
 
-    def wait(self, until: float) -> None:
-        if self.sorter.is_due(until):
+    def wait(self, until: float, following: str = "") -> None:
+        if self.sorter.is_due(until, following):
             self._carry_out(self.sorter.release(self._question))
 
     @property
@@ -385,6 +385,26 @@ def test_a_key_without_a_use_now_is_text_if_text_follows():
 
     assert typist.sorter.release(asked).notice == NO_USE
     assert [key.key for key in typist.sorter.sort(press("x", 3.0), asked).text] == ["y", "x"]
+
+
+def test_lines_are_marked_as_fast_as_a_person_goes_through_them():
+    typist = Typist()
+    typist.open(0.0)
+    for number, key in enumerate((" ", "up", "up", " ", "up", " ")):
+        typist.press(key, 1.0 + number * 0.1)
+    typist.wait(3.0)
+
+    assert typist.answers == ["space", "up", "up", "space", "up", "space"]
+    assert typist.draft == ""
+
+
+def test_a_space_within_a_text_marks_nothing_whatever_follows():
+    typist = Typist()
+    typist.open(0.0)
+    typist.press("up", typist.type("ab ", 1.0) + 0.1)
+    typist.wait(3.0)
+
+    assert (typist.answers, typist.draft) == ([], "ab ")
 
 
 def test_holding_space_down_reads_on_and_types_nothing():

@@ -400,5 +400,6 @@ async def test_a_word_that_is_no_effort_is_refused_with_those_there_are(tmp_path
     async with on_stage(tmp_path, size=(100, 24)) as stage:
         await stage.send("/model fast")
         await stage.shows("there is no effort fast; there are default, none")
+        await stage.shows("a model is PROVIDER/MODEL: /model alone lists them")
 
         assert stage.agent.effort is Effort.DEFAULT

@@ -99,6 +99,18 @@ async def test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs(folders:
         assert [tab.folder for tab in stage.app.tabs.all] == [folders.root]
 
 
+@pytest.mark.parametrize("words", ["fix", "merge fix", "drop fix"])
+async def test_in_a_layer_no_worktree_is_made_or_changed(folders: SessionStage, words: str) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        stage.agent.effects = object()
+        before = folders.git("worktree", "list"), folders.git("branch")
+        await stage.send(f"/worktree {words}")
+        await stage.shows("a worktree is not changed from a layer")
+
+        assert (folders.git("worktree", "list"), folders.git("branch")) == before
+
+
 @pytest.mark.long
 async def test_one_that_was_left_behind_is_listed_and_goes_on_where_it_was(folders: SessionStage) -> None:
     async with on_stage(folders.root) as stage:

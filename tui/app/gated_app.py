@@ -245,7 +245,8 @@ class GatedApp(TabbedApp):
 
     async def _sort(self, event: events.Key | events.Paste) -> bool:
         """Place a key or a paste that has just arrived. Whether it is for the screen in front."""
-        if (held := self._sorter.held) is not None and self._sorter.is_due(event.time):
+        following = event.key if isinstance(event, events.Key) else ""
+        if (held := self._sorter.held) is not None and self._sorter.is_due(event.time, following):
             await self._release(held)
         await self._end_letter(event)
         screen = self.screen

@@ -291,7 +291,8 @@ class KeySorter:
 
     - A character that the question has no use for is text.
     - A character of which the question has a use is held back for a moment. If more is typed meanwhile, all of
-      it is text; so is what follows text without a pause, also where that began before the question appeared.
+      it is text, but for a Space before a key that turns to another line; so is what follows text without a
+      pause, also where that began before the question appeared.
     - Where the prompt holds text, a key that answers has to be pressed twice. What was pressed once is text as
       soon as other text follows.
     - Enter soon after text begins a new line of it, and the keys that edit text edit it. Later, too, those of
@@ -347,9 +348,14 @@ class KeySorter:
         held, self._held = self._held, None
         return held
 
-    def is_due(self, now: float) -> bool:
-        """Whether a key has been held back for long enough."""
-        return self._held is not None and now - self._held.time >= self._pace.hold_secs
+    def is_due(self, now: float, following: str = "") -> bool:
+        """Whether a key has been held back for long enough, or is a Space that marks a line: a key follows that
+        turns to another."""
+        if self._held is None:
+            return False
+        return now - self._held.time >= self._pace.hold_secs or (
+            self._held.key == "space" and following in _MOVES
+        )
 
     def take_unplaced(self) -> tuple[events.Key, ...]:
         """Everything that is held back or waits: its question is gone."""

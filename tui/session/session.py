@@ -347,7 +347,8 @@ class Session:
         cannot be had, empty where it can."""
         name, _, effort = typed.partition(" ") if "/" in typed else ("", "", typed)
         if effort.strip() not in ("", *EFFORTS):
-            return f"there is no effort {effort.strip()}; there are {', '.join(EFFORTS)}"
+            refusal = f"there is no effort {effort.strip()}; there are {', '.join(EFFORTS)}"
+            return refusal if name else f"{refusal}; a model is PROVIDER/MODEL: /model alone lists them"
         models = self.agent.models
         try:
             await models.choose(name or models.current, Effort(effort.strip()) if effort else None)

@@ -30,6 +30,7 @@ PATIENCE_SECS = 3.0
 _SETUP_SECS = 1800
 _REQUEST = "Set up this worktree, as [worktrees] of quorum.toml says."
 _SET_UP = "The worktree is set up."
+_IN_LAYER = "a worktree is not changed from a layer, which holds a part of it only: /unstage leaves the layer"
 
 
 class WorktreeTabs:
@@ -49,6 +50,10 @@ class WorktreeTabs:
             return
         worktrees = self._app.open_worktrees(self._tab.folder)
         verb, _, name = (part.strip() for part in words.strip().partition(" "))
+        session = self._chat.current.session
+        if verb not in ("", "diff") and session is not None and session.agent.effects is not None:
+            self._chat.refuse(_IN_LAYER)
+            return
         try:
             match verb:
                 case "":

@@ -153,7 +153,7 @@ class Launch(Struct, frozen=True, kw_only=True):
         if want is not None:
             said.append(want)
         elif _READ_ONLY in output:
-            said.append(_WRITES)
+            said.append(self._name_writable())
         if self.is_in_layer and _OF_OTHERS in output:
             said.append(
                 "the layer cannot change files that belong to another user, or to another group than the "
@@ -186,6 +186,9 @@ class Launch(Struct, frozen=True, kw_only=True):
                 "person is asked"
             )
 
+    def _name_writable(self) -> str:
+        return _WRITES_IN_LAYER if self.is_in_layer else _WRITES
+
     def _explain_want(self, output: str) -> str | None:
         """What the command may have failed for want of, and the way out."""
         way_out = (
@@ -199,7 +202,7 @@ class Launch(Struct, frozen=True, kw_only=True):
                 "run_command again with opens_git = true: the person is asked once for the session"
             )
         if _READ_ONLY in output:
-            return f"{_WRITES}; {way_out}"
+            return f"{self._name_writable()}; {way_out}"
         if self.asked_hosts:
             return None
         if not self.has_network and compile_once(_UNREACHABLE).search(output):
@@ -219,6 +222,11 @@ class Launch(Struct, frozen=True, kw_only=True):
 _WRITES = (
     "in the sandbox commands write in the workspace only, and there not to protected paths such as .git; the "
     "person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
+)
+
+_WRITES_IN_LAYER = (
+    "in this layer commands write in the workspace only, and so not to a repository that lies outside of it, "
+    "such as that of a worktree or of the folder above; the person can do that after leaving it (/unstage)"
 )
 
 _NO_NETWORK = (

@@ -7,6 +7,7 @@ import pytest
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.sandbox.confinement import Launch
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -99,6 +100,14 @@ async def test_without_a_sandbox_there_is_nothing_to_leave(household: Household)
 async def test_something_else_than_yes_or_no_is_an_error(household: Household) -> None:
     with pytest.raises(ToolError, match="outside_sandbox must be true or false"):
         await tool_of(household).seal({"command": "true", "outside_sandbox": "yes"}, {})
+
+
+def test_in_a_layer_nothing_that_would_not_hold_there_is_offered() -> None:
+    launch = Launch(argv=("git",), is_confined=True, is_in_layer=True)
+    (said,) = launch.list_remarks(0, "'/repo/.git/worktrees/w/index.lock': Read-only file system")
+
+    assert "a repository that lies outside of it" in said
+    assert "sandbox_writable" not in said
 
 
 @needs_bubblewrap

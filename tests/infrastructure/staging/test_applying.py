@@ -303,6 +303,16 @@ def test_a_file_in_whose_place_a_folder_was_put_comes_back(bench: LayerBench, af
     assert (bench.workspace / "a").read_text() == "old\n"
 
 
+def test_a_pipe_in_whose_place_a_folder_was_put_comes_back(bench: LayerBench) -> None:
+    os.mkfifo(bench.workspace / "a")
+    bench.work("rm a; mkdir a; echo n > a/n")
+    assert bench.apply().is_done
+
+    assert bench.undo().is_done
+
+    assert (bench.workspace / "a").is_fifo()
+
+
 def test_the_mode_of_a_folder_that_is_left_out_is_left_when_what_lies_in_it_is_applied(
     bench: LayerBench,
 ) -> None:

@@ -153,6 +153,107 @@ def test_another_branch_is_checked_out(repository: LayerBench) -> None:
     assert _find_problems(bench) == ""
 
 
+def test_a_commit_that_no_branch_has_arrives_with_what_is_checked_out(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"git checkout -q --detach; echo 2 > a; {_GIT} commit -qam apart")
+    (head,) = bench.read_effects().commits
+    assert (head.ref, head.count, head.subjects) == ("HEAD", 1, ("apart",))
+
+    assert bench.apply().refs == ("HEAD",)
+    assert bench.git("log", "--format=%s").split() == ["apart", "first"]
+    assert _find_problems(bench) == ""
+    assert bench.undo().is_done
+    assert bench.git("log", "--format=%s").split() == ["first"]
+
+
+_COMMIT = f"{_GIT} commit -qam"
+_APART = f"git checkout -qb topic; echo 2 > a; {_COMMIT} t; git checkout -q -; echo 3 > a; {_COMMIT} m"
+_STOP, _FINISH = f"{_GIT} merge -q topic || true", f"echo 4 > a; {_GIT} commit -qam merged"
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("before", "work", "shown"),
+    [
+        ("true", f"{_APART}; {_STOP}", "UU a\n"),
+        (f"{_APART}; {_STOP}", _FINISH, ""),
+        ("true", "echo n > n; git add -N n", " A n\n"),
+    ],
+)
+def test_what_git_has_not_finished_arrives_though_the_person_looked_at_the_state_meanwhile(
+    repository: LayerBench, before: str, work: str, shown: str
+) -> None:
+    bench = repository
+    subprocess.run(["sh", "-ec", before], cwd=bench.workspace, env=bench.environ, check=True)
+    bench.work(work)
+    bench.ask(lambda layer: layer.note_files())
+    os.utime(bench.workspace / "b", (1, 1))
+    bench.git("status")
+
+    assert bench.apply().is_done
+    assert bench.git("status", "--porcelain") == shown
+    assert "error" not in bench.git("fsck", "--strict")
+
+
+def test_a_merge_that_is_not_finished_is_not_mixed_with_what_the_person_staged(repository: LayerBench) -> None:
+    bench = repository
+    bench.work(f"{_APART}; {_STOP}")
+    bench.ask(lambda layer: layer.note_files())
+    bench.write("b", "mine\n")
+    bench.git("add", "b")
+
+    assert bench.apply().refused[".git/index"].startswith("a merge of the layer is not finished")
+    assert bench.git("status", "--porcelain") == "M  b\n"
+
+
+def test_what_was_staged_is_not_put_over_another_branch_that_the_person_checked_out(
+    repository: LayerBench,
+) -> None:
+    bench = repository
+    bench.work(f"echo 2 > b; {_COMMIT} layer")
+    bench.ask(lambda layer: layer.note_files())
+    bench.git("checkout", "-q", "-b", "other")
+    bench.write("a", "other\n")
+    bench.git("commit", "-q", "-a", "-m", "other")
+
+    assert "you checked out something else" in bench.apply().refused[".git/index"]
+    assert (bench.read("b"), _find_problems(bench)) == ("1\n", "")
+    bench.git("checkout", "-q", "main")
+    assert bench.apply().is_done
+    assert _find_problems(bench) == ""
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("before", "after"), [("x", "x/y"), ("x/y", "x")])
+def test_a_branch_arrives_in_the_place_of_one_that_git_cannot_have_beside_it(
+    repository: LayerBench, before: str, after: str
+) -> None:
+    bench = repository
+    bench.git("checkout", "-q", "-b", before)
+    bench.git("branch", "other")
+    bench.work(f"git branch -m {after}; git branch -D other; git tag v1")
+
+    assert bench.apply().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", after, "v1"]
+    assert bench.git("branch", "--show-current") == f"{after}\n"
+    assert bench.undo().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", "other", before]
+    assert bench.git("branch", "--show-current") == f"{before}\n"
+
+
+def test_a_branch_that_had_to_go_first_is_there_again_if_git_moves_no_other(repository: LayerBench) -> None:
+    bench = repository
+    bench.git("branch", "x")
+    bench.work("git branch -m x x/y; git tag v1")
+    assert len(bench.read_effects().commits) == 3
+    (bench.workspace / ".git/refs/tags/v1.lock").touch()
+
+    assert not bench.apply().is_done
+    assert bench.git("for-each-ref", "--format=%(refname:short)").split() == ["main", "x"]
+    (bench.workspace / ".git/refs/tags/v1.lock").unlink()
+    assert bench.apply().is_done
+
+
 def test_packed_and_amended_history_arrives(repository: LayerBench) -> None:
     bench = repository
     bench.git("branch", "old")
@@ -187,12 +288,37 @@ def test_a_repository_that_the_layer_made_arrives(bench: LayerBench) -> None:
     assert _find_problems(bench) == ""
 
 
+@pytest.mark.parametrize("folder", [".", "below"])
+def test_a_repository_that_arrived_as_files_is_taken_back_after_a_look_at_its_state(
+    bench: LayerBench, folder: str
+) -> None:
+    bench.write("below/a", "1\n")
+    bench.work(f"cd {folder}; git init -q; git add .; {_GIT} commit -qm first; echo 2 > index")
+    assert bench.apply().is_done
+    os.utime(bench.workspace / "below/a", (1, 1))
+    bench.git("-C", folder, "status")
+
+    assert bench.undo().is_done
+    assert describe_tree(bench.workspace).keys() == {"below", "below/a"}
+
+
 def test_what_was_put_away_stays_in_the_layer_and_that_is_said(repository: LayerBench) -> None:
     bench = repository
     bench.work(f"echo 2 > a; {_GIT} stash -q; echo 3 > b")
 
-    assert bench.read_effects().not_captured == ("what git stash put away in the layer stays there",)
+    assert bench.read_effects().not_captured == (
+        "what git stash put away or took out in the layer stays there",
+    )
     assert bench.apply().paths == ("b",)
+
+
+def test_how_far_a_bisection_is_stays_in_the_layer_and_that_is_said(repository: LayerBench) -> None:
+    bench = repository
+    bench.work("git bisect start; git bisect bad")
+
+    assert bench.read_effects().not_captured == (
+        "which commits git bisect has judged in the layer stays there: git bisect reset ends it",
+    )
 
 
 def test_a_git_at_work_in_the_workspace_is_not_disturbed(repository: LayerBench) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quorum.tui.screens.effects.effects_screen import EffectsScreen, Perform
 
 _NO_LAYER = (
-    "this session works in your folder itself, so there are no effects to review; /stage keeps them apart"
+    "this session works in your folder itself, in no layer; /stage enters one, or the one where changes wait"
 )
 _WAITS = "changes wait for your review: /effects"
 

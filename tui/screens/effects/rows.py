@@ -103,7 +103,7 @@ def describe_commit(commit: LayerCommit) -> str:
     subjects = [f"  {subject}" for subject in commit.subjects]
     more = commit.count - len(subjects)
     head = f"{commit.ref}: from {commit.before[:12] or 'nothing'} to {commit.after[:12] or 'nothing'}"
-    conflict = [f"you changed it, too: {commit.conflict}"] if commit.conflict else []
+    conflict = [commit.conflict] if commit.conflict else []
     return "\n".join(
         [head, *conflict, *subjects, *([f"  … and {more:,} more"] if more > 0 and subjects else [])]
     )
