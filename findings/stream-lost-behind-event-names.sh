@@ -4,7 +4,7 @@
 # Gemini's API read all of them alike. Each takes what the other does not: Python's fails at a comment, a name, an id and
 # the missing space, and joins lines; TypeScript's fails at lines, passes over comments, and where a name or an id stands
 # before the data gives no piece and no error, as if the model had said nothing. An agent then ends its turn with an empty
-# answer. quorum reads streams with SDKs that keep to the rules; a test holds that for each of its APIs.
+# answer. quorum reads streams by the rules; a test holds that for each of its APIs.
 # This lets both read streams from loopback that say the same, and fails once one of them behaves in another way.
 set -euo pipefail
 work=$(mktemp -d)
