@@ -14,7 +14,7 @@ from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentP
 from quorum.domain.events.event import NoticeGiven
 from quorum.domain.events.report import JobRecord
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.output import ToolOutput
 
 
@@ -30,7 +30,7 @@ class ReportedDiff(Struct, frozen=True, kw_only=True):
 
 class ReportedCall(Struct, frozen=True, kw_only=True):
     """A call of the agent as it describes it, unchecked. `kind` and `status` are those of its protocol, `tool`
-    is its name of the tool, where it tells one."""
+    is its name of the tool, where it tells one. `unread` is shown beside in unknown forms."""
 
     call_id: str
     title: str = ""
@@ -41,6 +41,7 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
     diffs: tuple[ReportedDiff, ...] = ()
     paths: tuple[str, ...] = ()
     output: str = ""
+    unread: tuple[JsonValue, ...] = ()
 
     @property
     def has_ended(self) -> bool:

@@ -384,6 +384,7 @@ class DrivenAgent:
             diffs=_read_diffs(content) or former.diffs,
             paths=tuple(filter(None, (read_text_field(each, "path") for each in locations))) or former.paths,
             output=_read_output(content) or former.output,
+            unread=_list_unread(told) or former.unread,
         )
         if call_id in self._calls or len(self._calls) < _MOST_CALLS:
             self._calls[call_id], self._arguments[call_id] = call, arguments
@@ -472,6 +473,21 @@ def _read_diffs(content: Sequence[JsonObject]) -> tuple[ReportedDiff, ...]:
                 )
             )
     return tuple(found)
+
+
+def _list_unread(told: JsonObject) -> tuple[JsonValue, ...]:
+    """What is shown of a call in forms that are not known: it may be of further files."""
+    shown, places = (
+        value if isinstance(value := told.get(key), list) else [] for key in ("content", "locations")
+    )
+    places = [each for each in places if not (isinstance(each, Mapping) and isinstance(each.get("path"), str))]
+    return (*(each for each in shown if not _is_read(each)), *places)
+
+
+def _is_read(shown: JsonValue) -> bool:
+    if not isinstance(shown, Mapping):
+        return False
+    return shown.get("type") in {"content", "terminal"} or bool(_read_diffs([shown]))
 
 
 def _read_output(content: Sequence[JsonObject]) -> str:

@@ -82,10 +82,11 @@ def _is_note(call: ReportedCall) -> bool:
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
     """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements.
 
-    None where there is more to it: a file that is deleted, or another one that a file is moved from.
+    None where there is more to it: a file that is deleted, another one that a file is moved from, or what is
+    shown in a form that is not known.
     """
     diff = call.diffs[0]
-    if len(call.diffs) != 1 or call.kind in _NO_EDITS or not is_plain_path(diff.path):
+    if len(call.diffs) != 1 or call.unread or call.kind in _NO_EDITS or not is_plain_path(diff.path):
         return None
     place = _place(diff.path, cwd)
     if diff.kind not in _KINDS_OF_EDITS or any(_place(path, cwd) != place for path in call.paths):
@@ -142,6 +143,8 @@ def _build_unknown(call: ReportedCall, cwd: str, environment: Mapping[str, str])
     ]
     shown: dict[str, JsonValue] = {"title": call.title, "kind": call.kind, "arguments": dict(call.arguments)}
     more: dict[str, JsonValue] = {"diffs": diffs} if diffs else {}
+    if call.unread:
+        more["unread"] = list(call.unread)
     text = find_shell_text(call.arguments) or (call.title if call.kind == "execute" else None)
     return ProposedCall(
         tool=name_unknown(call.tool or call.kind or "tool"),

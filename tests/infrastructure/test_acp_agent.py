@@ -25,6 +25,7 @@ read -r answer
 printf '{"jsonrpc":"2.0","method":"told","params":%s}\\n' "$answer"
 read -r end
 """
+A_DIFF: JsonObject = {"type": "diff", "path": "/a", "oldText": "old", "newText": "new"}
 
 
 class AskedHost:
@@ -82,6 +83,26 @@ async def test_arguments_in_a_permission_request_alone_are_read_or_kept_for_the_
 
     assert call.arguments == read
     assert proposed.is_known == ("command" in read)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"content": [A_DIFF, {"type": "patch", "path": "/b", "patch": "@@"}]},
+        {"content": [A_DIFF, {"type": "diff", "path": "/b"}]},
+        {"content": [A_DIFF, "and /b"]},
+        {"content": [A_DIFF], "locations": [{"path": "/a"}, {"uri": "file:///b"}]},
+    ],
+)
+async def test_an_edit_shown_beside_something_unreadable_is_not_known_as_an_edit(beside: JsonObject) -> None:
+    alone = await ask_about({"kind": "edit", "content": [A_DIFF, {"type": "terminal", "terminalId": "1"}]})
+    more, later = await ask_about({"kind": "edit", **beside}), await ask_about(beside, {"content": [A_DIFF]})
+
+    assert read_reported_call(alone, cwd="/", environment={}).is_known
+    for call in (more, later):
+        proposed = read_reported_call(call, cwd="/", environment={})
+        assert not proposed.is_known
+        assert "/b" in str(proposed.arguments)
 
 
 async def ask_about(*told: JsonObject) -> ReportedCall:

@@ -18,7 +18,7 @@ import pytest
 from quorum.application.session.agent_session import AgentSession
 from quorum.cli.app import AppOptions
 from quorum.cli.app.full_screen import _Sessions
-from quorum.domain.calls.execution import Seal
+from quorum.domain.calls.execution import Outcome, Seal
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError, ConversationError, LedgerError, PlanRefused, ProviderError
 from quorum.domain.events.agents import AgentConnected
@@ -218,6 +218,18 @@ async def test_an_interrupted_agent_answers_the_next_prompt(rig: ExternalRig) ->
         assert (await session.do(["say", "again"])).text == "again"
 
     assert report.status is RunStatus.INTERRUPTED
+
+
+@pytest.mark.long
+async def test_a_call_is_interrupted_though_the_agent_tells_it_as_completed(rig: ExternalRig) -> None:
+    async with rig.open() as session:
+        turn = asyncio.create_task(session.do(["run_until_cancelled", "touch made"]))
+        await session.observer.is_working.wait()
+        turn.cancel()
+        await turn
+
+    ended = [event for event in session.observer.events if isinstance(event, CallFinished)]
+    assert [event.outcome for event in ended] == [Outcome.CANCELLED]
 
 
 @pytest.mark.long

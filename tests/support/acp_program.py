@@ -279,6 +279,12 @@ class Program:
         await asyncio.create_subprocess_shell(command)
         await self._hang()
 
+    async def _run_until_cancelled(self, command: str) -> None:
+        """Ask, and tell that the command is done once the turn is cancelled."""
+        await self._ask(call := self._name(), command, "execute", {"command": command})
+        await self._hang()
+        await self._end(call, "completed", "")
+
     async def _leave_a_child(self) -> None:
         """Start a process that outlives the agent and is in none of its groups, and tell its id."""
         child = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)

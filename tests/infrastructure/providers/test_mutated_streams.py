@@ -97,6 +97,26 @@ def test_the_undamaged_stream_holds_its_calls(dialect: Dialect) -> None:
     assert [call.arguments for call in outcome.tool_calls()] == [{"path": "ä/b.py"}, {"path": "."}]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("wording", "other"),
+    [
+        (b"data: {", b"data:{"),
+        (b"data: {", b"data: {\ndata: "),
+        (b"data: {", b"id: 1\ndata: {"),
+        (b"data: {", b": still here\ndata: {"),
+        (b"\n\n", b"\nretry: 10\nevent\n\n"),
+        (b"\n\n", b"\nunknown: field\n\n: still here\n\n"),
+    ],
+)
+def test_a_stream_that_says_the_same_in_other_fields_holds_the_same_calls(
+    dialect: Dialect, wording: bytes, other: bytes
+) -> None:
+    outcome, _ = _read(dialect, _with_calls(dialect).body.replace(wording, other))
+    assert isinstance(outcome, LlmResponse)
+    assert [call.arguments for call in outcome.tool_calls()] == [{"path": "ä/b.py"}, {"path": "."}]
+
+
 FIRST_HALF: dict[Dialect, bytes] = {
     "anthropic": rb'"partial_json": "{\"path\": "',
     "openai": rb'"delta": "{\"path\": "',

@@ -162,6 +162,15 @@ def test_several_files_at_once_are_not_known_and_are_all_shown() -> None:
     assert "/work/b" in str(call.arguments)
 
 
+def test_a_diff_beside_what_is_shown_in_an_unknown_form_is_not_known_and_all_is_shown() -> None:
+    diff = ReportedDiff(path="/work/a", before="old", after="new")
+
+    call = read(kind="edit", diffs=(diff,), unread=({"type": "patch", "path": "/work/b"},))
+
+    assert not call.is_known
+    assert "/work/b" in str(call.arguments)
+
+
 @pytest.mark.parametrize("kind", ["edit", "execute", "delete", "move"])
 def test_a_tool_that_looks_is_believed_only_where_the_call_says_that_it_looks(kind: str) -> None:
     looking = read(tool="Read", kind="read", arguments={"file_path": "/work/a"})
