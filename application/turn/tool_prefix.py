@@ -69,9 +69,9 @@ class ToolPrefix:
     is told in a message. Another model and other tools of quorum's own, as in another mode, have another list;
     tools of servers that the settings do not name any more (`is_wanted`) are in none.
 
-    `schemas` are the tools as they are now, `names` those of other modes too; `offers` says whether a model,
-    by its full name, is offered one, and `compute_room` how many bytes of JSON the tools of servers may take in
-    its requests.
+    `schemas` are the tools as they are now, `names` also those that other modes have and settings keep out;
+    `offers` says whether a model, by its full name, is offered one, and `compute_room` how many bytes of JSON
+    the tools of servers may take in its requests.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ToolPrefix:
 
     @property
     def withheld(self) -> frozenset[str]:
-        """The names of the session's tools, of all modes, that the last list is without."""
+        """The names of all tools that the last list is without."""
         known = (*self._list_names(), *(str(each.get("name")) for each in self._list_schemas()))
         return frozenset(known) - {str(each.get("name")) for each in self.schemas}
 

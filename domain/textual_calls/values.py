@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -66,17 +66,18 @@ def find_extent(text: str, start: int) -> Extent:
 
 def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:
     """The value of a text that is JSON, or has one reading as such, and what was done for that."""
-    repairs = (
-        ("", text),
-        ("backslashes were taken as they stand", double_backslashes(text)),
-        ("line breaks in its texts were taken as they stand", escape_line_breaks(text)),
-        ("Python's form of it was read", read_python(text)),
-        ("Python's words in it were read", read_python_words(text)),
-        ("its keys or texts were put into quotes", quote_keys(text)),
-        ("its doubled braces were read as single ones", halve_braces(text)),
-        ("a missing comma or bracket was added", add_missing_mark(text)),
+    repairs: tuple[tuple[str, Callable[[str], str]], ...] = (
+        ("", str),
+        ("backslashes were taken as they stand", double_backslashes),
+        ("line breaks in its texts were taken as they stand", escape_line_breaks),
+        ("Python's form of it was read", read_python),
+        ("Python's words in it were read", read_python_words),
+        ("its keys or texts were put into quotes", quote_keys),
+        ("its doubled braces were read as single ones", halve_braces),
+        ("a missing comma or bracket was added", add_missing_mark),
     )
-    for what, candidate in repairs:
+    for what, repair in repairs:
+        candidate = repair(text)  # each costs more than to read what needs none
         try:
             value: JsonValue = json.loads(candidate, object_pairs_hook=require_one_value)
         except (ValueError, RecursionError):

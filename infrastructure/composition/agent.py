@@ -59,6 +59,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
 from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.tools.json_schema import JsonSchema
@@ -317,7 +318,7 @@ class ConversationParts:
         self.tool_prefix: Final = ToolPrefix(
             models.session,
             schemas=PhaseTools(core.events, calls.tool_set).list_schemas,
-            names=lambda: calls.tool_set.names,
+            names=lambda: (*calls.tool_set.names, *MODULES, *self.tool_servers.list_names()),
             events=core.events,
             pending_messages=calls.pending_messages,
             offers=build_tool_offer(settings),

@@ -128,9 +128,13 @@ def _blank(text: str) -> str:
 def read_toml_file(path: Path) -> ForeignFile | None:
     """The tables in a file; None where there is no file. Raises ConfigError with the place of what is no
     TOML."""
+    import tomli  # Codex reads TOML 1.1, tomllib 1.0
+
     if (text := read_foreign_text(path)) is None:
         return None
-    return ForeignFile(path, text, TomlFile.parse(path, text.encode("utf-8", "surrogatepass")).data)
+    return ForeignFile(
+        path, text, TomlFile.parse(path, text.encode("utf-8", "surrogatepass"), tomli.loads).data
+    )
 
 
 def read_foreign_text(path: Path) -> str | None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -126,14 +126,19 @@ class TomlFile(Struct, frozen=True):
         return cls.parse(path, _read_content(path))
 
     @classmethod
-    def parse(cls, path: Path, content: bytes) -> TomlFile:
-        """The file of that name as if this were in it. Raises ConfigError as `read` does."""
+    def parse(
+        cls, path: Path, content: bytes, loads: Callable[[str], Mapping[str, object]] = tomllib.loads
+    ) -> TomlFile:
+        """The file of that name as if this were in it. Raises ConfigError as `read` does.
+
+        `loads` is a parser that says where a text is no TOML as that of the standard library does.
+        """
         text = _decode(path, content)
         too_deep = ConfigError(f"{escape_path(path)} is nested too deeply to be settings; flatten it")
         if compile_once(_DOTTED).search(text):
             raise too_deep
         try:
-            data = tomllib.loads(text)
+            data = loads(text)
             if _is_deeper(data, _MOST_LEVELS):
                 raise too_deep
             return cls(path, text, data, hashlib.sha256(content).hexdigest())
@@ -216,10 +221,10 @@ def _is_deeper(data: object, levels: int) -> bool:
 
 
 def _explain_syntax_problem(path: Path, text: str, error: ValueError) -> str:
-    if not isinstance(error, tomllib.TOMLDecodeError):
-        return f"{escape_path(path)} holds a number or date that is out of range; correct it"
     position = compile_once(_POSITION).search(str(error))
-    line = position[1] if position and position[1] else str(text.rstrip().count("\n") + 1)
+    if position is None:
+        return f"{escape_path(path)} holds a number or date that is out of range; correct it"
+    line = position[1] if position[1] else str(text.rstrip().count("\n") + 1)
     reason = escape_unprintable(shorten_text(compile_once(_POSITION).sub("", str(error)), 200))
     hint = "; a text needs quotes" if reason == "Invalid value" else ""
     return f"{escape_path(path)}:{line}: this is not TOML: {reason}{hint}"

@@ -278,6 +278,10 @@ class McpServers:
             for server in self._servers
         )
 
+    def list_names(self) -> tuple[str, ...]:
+        """The full names of all their tools, also of those that are not offered."""
+        return tuple(tool.full_name for server in self._servers for tool in server.connection.listing.tools)
+
     def list_statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that is not switched off."""
         return tuple(

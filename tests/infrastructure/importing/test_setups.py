@@ -284,3 +284,17 @@ def test_nothing_is_allowed_by_a_file_that_git_tracks(machine: Machine):
 
     assert not found.is_taken_over
     assert "git may track this file" in found.why
+
+
+@pytest.mark.parametrize(
+    "newer", ["a = {b = 1,}", "a = {\n  b = 1\n}", "a = 07:32", r'a = "\e[0m"', r'a = "\x41"']
+)
+def test_servers_of_codex_are_found_in_newer_forms_of_toml(machine: Machine, newer: str):
+    _write(
+        machine.home / ".codex/config.toml",
+        newer + '\n[mcp_servers]\nnotes = {\n  command = "notes",\n  args = ["--all",],\n}',
+    )
+
+    (found,) = (each for each in _read(machine, "codex") if each.kind is TakeoverKind.SERVER)
+
+    assert "notes" in found.there

@@ -116,6 +116,24 @@ async def test_the_settings_can_name_and_leave_out_tools_of_servers(tmp_path: Pa
         assert session.container.parts().calls.tool_set.names == ("read_file", ECHO)
 
 
+@pytest.mark.parametrize(
+    ("settings", "kept_out"),
+    [
+        (f'[tools]\ndisabled = ["grep_search", "{ECHO}"]\n', {"grep_search", ECHO}),
+        ('[tools]\nenabled = ["read_file"]\n', {"grep_search", ECHO}),
+        ('[tools]\ndisabled = ["grep_search"]\n', {"grep_search"}),
+    ],
+)
+async def test_tools_that_settings_keep_out_are_known_so_that_no_call_of_one_is_made_one_of_another(
+    settings: str, kept_out: set[str], tmp_path: Path
+) -> None:
+    async with Session(tmp_path, FakePerson(), settings) as session:
+        prefix = session.container.parts().conversation.tool_prefix
+        await prefix.choose()
+
+        assert prefix.withheld & {"grep_search", "read_file", ECHO} == kept_out
+
+
 async def test_a_prompt_that_names_a_resource_brings_its_text(tmp_path: Path) -> None:
     async with Session(tmp_path, FakePerson()) as session:
         said = await session.container.parts().conversation.mentions.attach(

@@ -66,6 +66,15 @@ async def test_a_tool_only_reads_where_the_persons_settings_say_so_whatever_the_
         assert notice == "the MCP server plain has no tool gone, which mcp.servers.plain.read_only names"
 
 
+async def test_tools_that_the_settings_of_a_server_cut_are_named_and_not_offered(tmp_path: Path) -> None:
+    table = a_server({"tools": [a_tool("drop_table"), a_tool("dropTable")]}, tools=("dropTable",))
+    async with ServerBench(tmp_path, plain=table) as bench:
+        await bench.servers.settle()
+
+        assert bench.tools.names == ("mcp__plain__dropTable",)
+        assert bench.servers.list_names() == ("mcp__plain__drop_table", "mcp__plain__dropTable")
+
+
 async def test_a_session_that_only_asks_gets_the_tools_that_only_read(tmp_path: Path) -> None:
     table = a_server({"tools": [a_tool("write"), a_tool("look")]}, read_only=("look",))
     async with ServerBench(tmp_path, reads_only=True, plain=table) as bench:

@@ -97,6 +97,29 @@ def test_settings_that_cannot_be_read_have_every_call_asked_about_and_the_place_
     assert ".claude/settings.json" in "\n".join(loaded.warnings)
 
 
+_NEWER_TOML = ("a = {b = 1,}", "a = {\n  b = 1, # one\n}", "a = 07:32", r'a = "\e[0m"', r'a = "\x41"')
+
+
+@pytest.mark.parametrize("newer", _NEWER_TOML)
+def test_a_denial_in_a_file_with_newer_forms_of_toml_is_denied(machine: Machine, newer: str):
+    _write(machine, f'{newer}\n[permissions.p.filesystem]\n"/srv/keys" = "none"', ".codex/config.toml")
+
+    loaded = machine.load()
+
+    assert "read_file(/srv/keys)" in loaded.settings.permissions.deny
+    assert "*" not in loaded.settings.permissions.ask
+
+
+@pytest.mark.parametrize("broken", ["a = {", "a = [1 2]", r'a = "\q"', "a = 25:61", "a = " + "[" * 5_000])
+def test_a_file_that_is_no_toml_of_any_version_has_every_call_asked_about(machine: Machine, broken: str):
+    _write(machine, broken, ".codex/config.toml")
+
+    loaded = machine.load()
+
+    assert "*" in loaded.settings.permissions.ask
+    assert ".codex/config.toml" in "\n".join(loaded.warnings)
+
+
 def test_settings_that_are_no_file_have_every_call_asked_about_and_hang_nothing(machine: Machine):
     (machine.repository / ".claude").mkdir()
     os.mkfifo(machine.repository / ".claude/settings.json")
