@@ -31,7 +31,7 @@ from quorum.headless.session import (
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
-from quorum.starting import explain_start_failures
+from quorum.starting import explain_start_failures, stay_staged
 
 if TYPE_CHECKING:
     from quorum.infrastructure.tools.answer_schema import AnswerSchema
@@ -44,6 +44,7 @@ def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) ->
     """
     prompt = read_prompt(options)
     with explain_start_failures():
+        options = stay_staged(options, root)
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)

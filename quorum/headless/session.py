@@ -19,7 +19,7 @@ from quorum.event_loop import run_event_loop
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
-from quorum.starting import enter_layer, explain_start_failures
+from quorum.starting import enter_layer, explain_start_failures, stay_staged
 
 if TYPE_CHECKING:
     from quorum.application.ports.people import Approver, Observer
@@ -43,6 +43,7 @@ def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
     """
     prompt = read_prompt(options)
     with explain_start_failures():
+        options = stay_staged(options, root)
         loaded = load(options, root)
         schema = read_answer_schema(options, root)
     complain(loaded.warnings)

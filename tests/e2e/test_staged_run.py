@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -249,6 +250,34 @@ async def test_the_next_run_continues_in_the_same_layer_and_leaving_the_mode_sho
     assert "changed" in seen
     assert "hidden-in-the-layer" not in seen
     assert (project / "app.py").read_text() == "value = 1\n"
+
+
+async def test_a_session_that_is_continued_stays_in_its_layer_until_another_mode_is_named(
+    tmp_path: Path, project: Path
+) -> None:
+    change = [("run_command", {"command": "echo changed > app.py"})]
+    first = await run_staged(tmp_path, project, script(change), "change it")
+    look = [("read_file", {"path": "app.py"})]
+
+    async def go_on(*words: str) -> tuple[dict[str, Any], str]:
+        server.script = script(look)
+        asked = (*words, "--output", "json", "look")
+        ended = await run(*asked, cwd=project, env=environment(tmp_path), is_program=True)
+        return ended.report, json.dumps(server.bodies[-1])
+
+    async with SseServer("openai") as server:
+        configure_for(tmp_path, server)
+        stayed, seen = await go_on("--continue")
+        named, _ = await go_on("--resume", first.report["session_id"])
+        left, seen_outside = await go_on("--continue", "--mode", "ask")
+        after, _ = await go_on("--continue")
+
+    assert stayed["staged"]["layer"] == named["staged"]["layer"] == first.report["staged"]["layer"]
+    assert {each["session_id"] for each in (stayed, named, left, after)} == {first.report["session_id"]}
+    assert "changed" in seen
+    assert "staged" not in left
+    assert "value = 1" in seen_outside
+    assert "staged" not in after
 
 
 async def test_what_the_layer_does_not_hold_needs_an_approval(tmp_path: Path, project: Path) -> None:

@@ -66,6 +66,10 @@ def run_app(options: AppOptions, root: Path) -> int:
     from quorum.app.handing_over import take_over, wait_outside
 
     carried = take_over()
+    if options.continues or options.resume:
+        from quorum.starting import stay_staged
+
+        options = stay_staged(options, root)
     if options.overrides.get("review.mode") == "staged":
         from quorum.starting import enter_layer
 
