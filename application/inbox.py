@@ -49,7 +49,8 @@ class Inbox:
 
     An answer is kept apart; the process that writes the session reads it, and records the decision itself.
     `clock` gives milliseconds since 1970, `answered_by` names the person and the machine. `restore` makes a
-    packet whole of which the record of a session in that folder hides a part, or gives it back as it is. `sign`
+    packet whole of which the record of a session in that folder hides a part, or gives it back as it is.
+    `list_staged` blocks, and gives the ids of the sessions whose changes wait where nobody works. `sign`
     signs the approval of a packet, by the ids of its session and its digest, and `verify` tells why a signature
     does not hold; without them, as where the policy names nobody, none can be given or counts.
     """
@@ -62,9 +63,11 @@ class Inbox:
         clock: Callable[[], int],
         answered_by: str,
         restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
+        list_staged: Callable[[], Collection[str]] = frozenset,
         sign: Sign | None = None,
         verify: Verify | None = None,
     ) -> None:
+        self._list_staged = list_staged
         self._sign = sign
         self._verify = verify
         self.archive = archive
@@ -73,6 +76,10 @@ class Inbox:
         self._answered_by = answered_by
         self._restore = restore
         self._found: dict[SessionSummary, tuple[WaitingReview, ...]] = {}  # as long as a session stays as it is
+
+    async def list_staged(self) -> frozenset[str]:
+        """The ids of the sessions whose changes wait in a layer in which no process works."""
+        return frozenset(await asyncio.to_thread(self._list_staged))
 
     async def list_waiting(self, without: Collection[str] = ()) -> tuple[WaitingReview, ...]:
         """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError.
@@ -300,10 +307,11 @@ _ENDED_SHOWN = 20
 
 
 class SessionBoard(Struct, frozen=True, kw_only=True):
-    """Reviews that wait, the longest first; other sessions that a process has, and the ids of those of them in
-    which something runs; and those that ended last."""
+    """Reviews that wait, the longest first; ended sessions whose changes wait in a layer; other sessions that a
+    process has, and the ids of those of them in which something runs; and those that ended last."""
 
     waiting: tuple[WaitingReview, ...] = ()
+    staged: tuple[SessionSummary, ...] = ()
     open: tuple[SessionSummary, ...] = ()
     at_work: frozenset[str] = frozenset()
     ended: tuple[SessionSummary, ...] = ()
@@ -322,13 +330,15 @@ async def read_board(inbox: Inbox, archive: SessionArchive, *, without: Collecti
         if session.is_begun and session.id not in without and session.id not in asking
     ]
     is_open = tuple(session for session in others if session.open_in is not None)
+    staged, has_ended = await inbox.list_staged(), [one for one in others if one.open_in is None]
     return SessionBoard(
         waiting=waiting,
+        staged=tuple(session for session in has_ended if session.id in staged),
         open=is_open,
         at_work=frozenset(
             [session.id for session in is_open if is_at_work(await archive.read(session.id, WORK_EVENTS))]
         ),
-        ended=tuple(session for session in others if session.open_in is None)[:_ENDED_SHOWN],
+        ended=tuple(session for session in has_ended if session.id not in staged)[:_ENDED_SHOWN],
     )
 
 

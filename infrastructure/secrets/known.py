@@ -225,9 +225,16 @@ def open_inbox(
         clock=read_wall_clock_ms,
         answered_by=name_answerer(),
         restore=PacketRestorer(settings, environ).restore,
+        list_staged=lambda: _list_staged(environ),
         sign=signatures.sign if signatures is not None else None,
         verify=signatures.verify if signatures is not None else None,
     )
+
+
+def _list_staged(environ: Mapping[str, str]) -> frozenset[str]:
+    from quorum.infrastructure.staging.waiting_layers import list_waiting_sessions  # few sessions have layers
+
+    return list_waiting_sessions(environ)
 
 
 class PacketRestorer:

@@ -18,6 +18,23 @@ def is_waiting(layer: StoredLayer) -> bool:
     return has_effects(read_layer(layer.folder))
 
 
+def list_waiting_sessions(environ: Mapping[str, str]) -> frozenset[str]:
+    """The ids of the sessions whose changes wait in a layer in which no process works, or may. Blocks."""
+    state = locate_state_folder(environ)
+    return frozenset(
+        layer.session
+        for layer in (list_layers(state) if state is not None else ())
+        if layer.session and not layer.is_held and _may_wait(layer)
+    )
+
+
+def _may_wait(layer: StoredLayer) -> bool:
+    try:
+        return is_waiting(layer)
+    except StagingError:  # whoever goes there is told
+        return True
+
+
 def can_be_taken_back(layer: StoredLayer) -> bool:
     """Whether something was applied from it that can be taken back. Raises StagingError."""
     from quorum.infrastructure.staging.workspace_layer import has_applied

@@ -29,6 +29,7 @@ def _show(options: ListInboxOptions, root: Path) -> int:
         if options.json:
             value: JsonObject = {
                 "waiting": [encode_review(review, build_mask()) for review in board.waiting],
+                "staged": [encode_summary(session) for session in board.staged],
                 "open": [encode_summary(session) for session in board.open],
                 "ended": [encode_summary(session) for session in board.ended],
             }
@@ -46,13 +47,14 @@ def _render(board: SessionBoard, mask: Callable[[str], str], *, width: int | Non
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
     now_ms = read_wall_clock_ms()
-    among = (*board.open, *board.ended)
+    among = (*board.staged, *board.open, *board.ended)
 
     def render_sessions(sessions: Sequence[SessionSummary]) -> list[str]:
         return render_table(sessions, among=among, now_ms=now_ms, width=width, folders=True)
 
     parts = (
         ("Waits for you", board.waiting and render_inbox(board.waiting, mask, now_ms=now_ms, width=width)),
+        *((("Changes wait: quorum staged --all", render_sessions(board.staged)),) if board.staged else ()),
         ("Open in a process", board.open and render_sessions(board.open)),
         ("Ended last", board.ended and render_sessions(board.ended)),
     )

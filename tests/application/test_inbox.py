@@ -154,6 +154,25 @@ async def test_the_board_parts_sessions_that_wait_from_those_that_are_open_and_t
     assert [session.id for session in board.ended] == [ended]
 
 
+async def test_an_ended_session_whose_changes_are_staged_waits_for_the_person() -> None:
+    storage = FakeStorage()
+    staged, ended = [await a_waiting_session(storage, a_packet(name)) for name in ("one", "two")]
+    for session in (staged, ended):
+        await add(storage, session, TurnFinished(report=a_report(session)))
+    inbox = Inbox(
+        storage.archive,
+        storage.answers,
+        clock=storage.clock,
+        answered_by="me",
+        list_staged=lambda: {staged, "of another storage"},
+    )
+
+    board = await read_board(inbox, storage.archive)
+
+    assert [session.id for session in board.staged] == [staged]
+    assert [session.id for session in board.ended] == [ended]
+
+
 async def test_the_board_knows_in_which_of_the_open_sessions_something_runs() -> None:
     storage = FakeStorage()
 

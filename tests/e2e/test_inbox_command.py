@@ -81,7 +81,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
 
     assert waiting["open_in"] is not None
     assert 0 <= seen < unseen == math.inf
-    assert board == {"waiting": [waiting], "open": [], "ended": []}
+    assert board == {"waiting": [waiting], "staged": [], "open": [], "ended": []}
     assert "echo made > made.txt" in shown
     assert waiting["digest"] in shown
     assert "has recorded: approved: in the inbox, by " in approved.out, approved.err

@@ -267,6 +267,7 @@ async def test_a_session_that_is_continued_stays_in_its_layer_until_another_mode
 
     async with SseServer("openai") as server:
         configure_for(tmp_path, server)
+        board = await run_quorum("board", "--json", cwd=project, env=environment(tmp_path))
         stayed, seen = await go_on("--continue")
         named, _ = await go_on("--resume", first.report["session_id"])
         left, seen_outside = await go_on("--continue", "--mode", "ask")
@@ -274,6 +275,7 @@ async def test_a_session_that_is_continued_stays_in_its_layer_until_another_mode
 
     assert stayed["staged"]["layer"] == named["staged"]["layer"] == first.report["staged"]["layer"]
     assert {each["session_id"] for each in (stayed, named, left, after)} == {first.report["session_id"]}
+    assert [each["id"] for each in json.loads(board.out)["staged"]] == [first.report["session_id"]]
     assert "changed" in seen
     assert "staged" not in left
     assert "value = 1" in seen_outside

@@ -233,10 +233,14 @@ class FakeInbox:
         self.answers: list[tuple[str, bool, str | None]] = []
         self.replies: list[tuple[str, PersonReply | str]] = []
         self.seen: list[tuple[str, str]] = []
+        self.staged: set[str] = set()
         self.refusal: AnswerRefused | None = None
         self.readings = 0
         self.may_list = asyncio.Event()
         self.may_list.set()
+
+    async def list_staged(self) -> frozenset[str]:
+        return frozenset(self.staged)
 
     async def list_waiting(self, without: Collection[str] = ()) -> tuple[WaitingReview, ...]:
         """Those that wait, once that may be told."""

@@ -90,6 +90,15 @@ async def test_a_session_open_elsewhere_in_which_nothing_runs_is_open_and_does_n
         assert "runs" not in stage.text()
 
 
+async def test_an_ended_session_whose_changes_wait_in_a_layer_waits_for_the_person(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.archive.listed = (a_session("staged", "add a cache"), a_session("past", "fix it"))
+        stage.agent.waiting.staged = {"staged"}
+        await open_board(stage)
+        await stage.shows("! waits  changes      add a cache")
+        await stage.shows("ended  session      fix it")
+
+
 async def test_the_tab_of_a_session_that_another_process_writes_is_read_only(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=(100, 30)) as stage:
         stage.agent.in_use = "open in process 43"

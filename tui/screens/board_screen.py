@@ -135,16 +135,18 @@ def list_elsewhere(
             stop=make_stop(review.session),
             warning=warn(review.session),
         )
-    for session in (*board.open, *board.ended):
-        is_open = session.open_in is not None
+    for session in (*board.staged, *board.open, *board.ended):
+        is_open, is_staged = session.open_in is not None, session in board.staged
         part = BoardSection.RESTING if is_open else BoardSection.ENDED
-        if session.id in board.at_work:
+        if is_staged:
+            part = BoardSection.WAITING
+        elif session.id in board.at_work:
             part = BoardSection.RUNNING
         about = describe_session(session, now_ms, is_here=session.cwd == cwd, present="")
         yield BoardRow(
             part=part,
             key=session.id,
-            name="session",
+            name="changes" if is_staged else "session",
             text=session.title,
             state=session.holder if is_open else format_age(session.updated_ms, now_ms),
             about=make_lines(*about.split("\n")),
