@@ -91,7 +91,7 @@ def open_recorded_inbox(options: StartOptions, root: Path, *, is_on_terminal: bo
     """Open the sessions that the settings name. `is_on_terminal`: whoever signs may be asked there for the
     passphrase of their key. Raises ConfigError and LedgerError."""
     from quorum.domain.sessions.session_facts import escape_surrogates
-    from quorum.infrastructure.secrets.known import open_inbox
+    from quorum.infrastructure.inbox import open_inbox
     from quorum.infrastructure.storage import open_storage
     from quorum.settings import load
 

@@ -48,6 +48,7 @@ from quorum.infrastructure.execution.commands.user_shell import build_user_comma
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.file_finder import WorkspaceFiles
 from quorum.infrastructure.github_references import open_references
+from quorum.infrastructure.inbox import open_inbox
 from quorum.infrastructure.instructions import instruction_files
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
@@ -57,7 +58,6 @@ from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models import opening
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
-from quorum.infrastructure.secrets.known import open_inbox
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.built_in_tools import MODULES
 from quorum.infrastructure.tools.builtin.parts import ToolParts, Workers

@@ -20,20 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from quorum.application.inbox import Inbox
-from quorum.application.ports.storage import AnswerStore, SessionArchive
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names
 from quorum.domain.secrets.known import NamedSecret
 from quorum.domain.secrets.patterns import CLOUD_KEYS, holds_a_secret
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.answerer import name_answerer
-from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.opened_path import refuse_held
 from quorum.infrastructure.files.workspace import SYSTEM_FOLDERS
-from quorum.infrastructure.permissions.signing import build_signing
 from quorum.infrastructure.secrets.file_values import (
     find_assigned_secrets,
     find_passwords,
@@ -42,7 +37,6 @@ from quorum.infrastructure.secrets.file_values import (
     is_worth_hiding,
 )
 from quorum.infrastructure.storage import build_path_policy
-from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _MOST_BYTES = 1 << 18
 _MOST_ENTRIES = 50_000
@@ -203,38 +197,6 @@ def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
         return any(mask.mask_known(text) is not text for text in texts)
 
     return holds_secret
-
-
-def open_inbox(
-    archive: SessionArchive,
-    answers: AnswerStore,
-    loaded: LoadedSettings,
-    environ: Mapping[str, str],
-    *,
-    is_on_terminal: bool = False,
-) -> Inbox:
-    """The reviews that wait, with what was hidden in them shown again as far as it is known here.
-
-    `is_on_terminal`: whoever signs may be asked for the passphrase of their key there.
-    """
-    settings, people = loaded.settings, loaded.policy.people
-    signatures = build_signing(people, environ, is_on_terminal=is_on_terminal) if people.people else None
-    return Inbox(
-        archive,
-        answers,
-        clock=read_wall_clock_ms,
-        answered_by=name_answerer(),
-        restore=PacketRestorer(settings, environ).restore,
-        list_staged=lambda: _list_staged(environ),
-        sign=signatures.sign if signatures is not None else None,
-        verify=signatures.verify if signatures is not None else None,
-    )
-
-
-def _list_staged(environ: Mapping[str, str]) -> frozenset[str]:
-    from quorum.infrastructure.staging.waiting_layers import list_waiting_sessions  # few sessions have layers
-
-    return list_waiting_sessions(environ)
 
 
 class PacketRestorer:
